@@ -1,0 +1,133 @@
+import pg from "pg";
+import { ConnectError, type Statement, type Work } from "./protocol.js";
+
+const CANCEL_REPEAT_MILLISECONDS = 100;
+
+/** Runs the work of requests, each with a database session that it shares with no other. */
+export interface Sessions {
+  run(work: Work, signal: AbortSignal): Promise<pg.QueryArrayResult[]>;
+  close(): Promise<void>;
+}
+
+/** Opens a pool of sessions to one database. */
+export function openSessions(databaseUrl: string, maxConnections: number): Sessions {
+  const pool = openPool(databaseUrl, maxConnections);
+  // Cancelling has to work just when every session above is stuck behind a lock.
+  const cancelPool = openPool(databaseUrl, 1);
+  const cancel = (processId: number) =>
+    cancelPool.query("select pg_cancel_backend($1)", [processId]).then(
+      () => {},
+      () => {},
+    );
+
+  return {
+    async run(work, signal) {
+      const client = await checkOut(pool);
+      const stopCancelling = cancelOnAbort(signal, () => cancel(client.processID));
+      try {
+        signal.throwIfAborted();
+        return work.begin ? await runBatch(client, work, signal) : await runSingle(client, work);
+      } finally {
+        await stopCancelling();
+        // A late cancellation must not hit the next request, so an aborted session is not used again.
+        const clean = !signal.aborted && (await reset(client));
+        client.release(!clean);
+      }
+    },
+    async close() {
+      await Promise.all([pool.end(), cancelPool.end()]);
+    },
+  };
+}
+
+type Session = pg.PoolClient & { processID: number };
+
+function openPool(databaseUrl: string, max: number): pg.Pool {
+  const pool = new pg.Pool({ connectionString: databaseUrl, max });
+  // The pool drops an idle session whose server went away; unheard, the event would end the process.
+  pool.on("error", () => {});
+  // A session in use reports its loss by the query that was under way.
+  pool.on("connect", (client) => client.on("error", () => {}));
+  return pool;
+}
+
+async function checkOut(pool: pg.Pool): Promise<Session> {
+  try {
+    return (await pool.connect()) as Session;
+  } catch (error) {
+    throw new ConnectError(`could not connect to the database: ${describe(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+function describe(error: unknown): string {
+  const { message, code } = error as NodeJS.ErrnoException;
+  return message || code || String(error);
+}
+
+// Until the work ends, because Postgres ignores a cancellation that overtakes its statement.
+function cancelOnAbort(signal: AbortSignal, cancel: () => Promise<void>): () => Promise<void> {
+  let cancelling = Promise.resolve();
+  let timer: NodeJS.Timeout | undefined;
+  const start = () => {
+    const once = () => {
+      cancelling = cancelling.then(cancel);
+    };
+    once();
+    timer = setInterval(once, CANCEL_REPEAT_MILLISECONDS);
+  };
+  signal.addEventListener("abort", start, { once: true });
+  return async () => {
+    signal.removeEventListener("abort", start);
+    clearInterval(timer);
+    await cancelling;
+  };
+}
+
+async function runSingle(client: Session, work: Work): Promise<pg.QueryArrayResult[]> {
+  const [statement] = work.statements;
+  return statement ? [await runStatement(client, statement)] : [];
+}
+
+async function runBatch(
+  client: Session,
+  work: Work,
+  signal: AbortSignal,
+): Promise<pg.QueryArrayResult[]> {
+  await client.query(work.begin ?? "BEGIN");
+  try {
+    const results: pg.QueryArrayResult[] = [];
+    for (const statement of work.statements) {
+      results.push(await runStatement(client, statement));
+      signal.throwIfAborted();
+    }
+    await client.query("COMMIT");
+    return results;
+  } catch (error) {
+    // Before the answer, so that the client finds its locks gone. On a lost session it fails too.
+    await client.query("ROLLBACK").catch(() => {});
+    throw error;
+  }
+}
+
+function runStatement(client: Session, statement: Statement): Promise<pg.QueryArrayResult> {
+  const query: pg.QueryArrayConfig & { queryMode: "extended" } = {
+    text: statement.query,
+    values: statement.params,
+    rowMode: "array",
+    // Values go out as the text that Postgres sent; the driver parses them by their type.
+    types: { getTypeParser: () => (value: string) => value },
+    // Otherwise a text without parameters could hold several statements, which Neon refuses.
+    queryMode: "extended",
+  };
+  return client.query(query);
+}
+
+// Refused inside a transaction that a statement left open, and then the session is closed.
+function reset(client: Session): Promise<boolean> {
+  return client.query("DISCARD ALL").then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,127 @@
+/** The composition root: configuration to a running application. The only file that sees all layers. */
+
+import { v7 as uuidv7 } from "uuid";
+import { type Config, ConfigError } from "./config.js";
+import type { Registry } from "./core/define-job.js";
+import type { Ports, Store, Timers, Trigger } from "./core/ports.js";
+import { type SweepReport, sweep } from "./engine/sweep.js";
+import { createApp } from "./http/create-app.js";
+import { createDatabase } from "./storage/client.js";
+import { LATEST_MIGRATION, type Migration, migrate } from "./storage/migrate.js";
+import { createStore } from "./storage/store.js";
+import { createLog } from "./telemetry/log.js";
+import { createTrigger } from "./trigger/publish.js";
+import { createVerify } from "./trigger/verify.js";
+
+/** What only the platform or a test can give. */
+export interface Platform {
+  /** Handed to job handlers; the platform's guards against private networks apply. */
+  outboundFetch: typeof fetch;
+  timers: Timers;
+  random: () => number;
+  /** Writes one log line. */
+  writeLog: (line: string) => void;
+  /** Wraps the ports, for fault injection; the application itself never does. */
+  wrap?: { store?: (store: Store) => Store; trigger?: (trigger: Trigger) => Trigger };
+}
+
+/** What only one request can give. */
+export interface RequestPlatform {
+  requestId?: string;
+  traceparent?: string;
+  waitUntil?: ((work: Promise<unknown>) => void) | undefined;
+}
+
+/** A running application. */
+export interface Antrean {
+  fetch(request: Request, platform?: RequestPlatform): Promise<Response>;
+  /** Does one sweep, as the platform's own cron does. */
+  sweep(platform?: RequestPlatform): Promise<SweepReport>;
+}
+
+/** Bound on one database call; below it lies the statement time limit of the database. */
+const DATABASE_TIMEOUT_SECONDS = 10;
+
+/**
+ * Puts the layers together once; ports are made anew for every request.
+ *
+ * Errors: a type whose time limit does not fit the platform is a configuration fault.
+ */
+export function compose(config: Config, registry: Registry, platform: Platform): Antrean {
+  checkRunTimes(config, registry);
+  const verify = createVerify({
+    currentSigningKey: config.qstashCurrentSigningKey,
+    nextSigningKey: config.qstashNextSigningKey,
+    publicUrls: [config.publicUrl, ...(config.publicUrlPrevious ? [config.publicUrlPrevious] : [])],
+  });
+  const portsFor = (request: RequestPlatform): Ports =>
+    createPorts(config, registry, platform, request);
+  const app = createApp({ config, registry, verify, portsFor, latestMigration: LATEST_MIGRATION });
+  return {
+    fetch: async (request, requestPlatform = {}) => app.fetch(request, requestPlatform),
+    sweep: (requestPlatform = {}) => sweep(portsFor(requestPlatform)),
+  };
+}
+
+function createPorts(
+  config: Config,
+  registry: Registry,
+  platform: Platform,
+  request: RequestPlatform,
+): Ports {
+  const { timers } = platform;
+  // Workers keep no client between requests: a module-level one fails for about half of them.
+  const store = createStore(
+    createDatabase({
+      databaseUrl: config.databaseUrl,
+      databaseHttpUrl: config.databaseHttpUrl,
+      timeoutSeconds: DATABASE_TIMEOUT_SECONDS,
+      sleep: timers.sleep,
+    }),
+  );
+  const trigger = createTrigger({
+    qstashUrl: config.qstashUrl,
+    qstashToken: config.qstashToken,
+    publicUrl: config.publicUrl,
+    appName: config.appName,
+    registry,
+    protectionBypass: config.protectionBypass,
+    sleep: timers.sleep,
+  });
+  return {
+    store: platform.wrap?.store?.(store) ?? store,
+    trigger: platform.wrap?.trigger?.(trigger) ?? trigger,
+    timers,
+    entropy: { newId: () => uuidv7(), random: platform.random },
+    log: createLog(platform.writeLog, {
+      requestId: request.requestId,
+      traceparent: request.traceparent,
+    }),
+    registry,
+    settings: config,
+    env: config.env,
+    outboundFetch: platform.outboundFetch,
+    waitUntil: request.waitUntil,
+  };
+}
+
+/** Claim, finish and publish need this much of an invocation besides the handler. */
+const RUN_RESERVE_SECONDS = 15;
+
+function checkRunTimes(config: Config, registry: Registry): void {
+  for (const { type, timeoutSeconds, runsOn } of registry.values()) {
+    if (runsOn === "worker" || timeoutSeconds + RUN_RESERVE_SECONDS <= config.maxRunSeconds)
+      continue;
+    throw new ConfigError([
+      `job type "${type}": timeoutSeconds ${timeoutSeconds} + ${RUN_RESERVE_SECONDS} is more than MAX_RUN_SECONDS ${config.maxRunSeconds}`,
+    ]);
+  }
+}
+
+/** Brings a database to the newest of the given migrations; see `storage/migrate`. */
+export function migrateDatabase(
+  database: { databaseUrl: string; databaseHttpUrl: string | undefined },
+  migrations: Migration[],
+): Promise<string[]> {
+  return migrate(database, migrations);
+}

@@ -1,0 +1,73 @@
+/** The tools of a running handler: effects, progress, snooze, log. */
+
+import type { EffectContext, JobContext, OnceOptions } from "../core/define-job.js";
+import { checkEffectName, FatalError } from "../core/define-job.js";
+import { LeaseLostError, SnoozeSignal } from "../core/errors.js";
+import type { Json } from "../core/job.js";
+import type { ClaimedAttempt, Ports } from "../core/ports.js";
+import { obey } from "./keep-lease.js";
+import { once } from "./once.js";
+import { storableJson } from "./storable-json.js";
+
+/** What a handler said besides its result. */
+export interface HandlerState {
+  snoozedForSeconds: number | undefined;
+}
+
+/** A snooze of more than a year is a mistake, as is a run time that far ahead. */
+const SNOOZE_SECONDS_MAX = 365 * 86_400;
+const PROGRESS_BYTES_MAX = 16_384;
+
+/** Builds the context of one attempt. */
+export function createJobContext(
+  ports: Ports,
+  attempt: ClaimedAttempt,
+  parts: { payload: unknown; abort: AbortController; state: HandlerState },
+): JobContext<unknown> {
+  const { abort, state } = parts;
+  const started = new Set<string>();
+  return {
+    payload: parts.payload,
+    operationId: attempt.jobId,
+    attempt: attempt.attempt,
+    signal: abort.signal,
+    env: ports.env,
+    outboundFetch: ports.outboundFetch,
+    once: <Result extends Json | void>(
+      name: string,
+      effect: (context: EffectContext) => Promise<Result> | Result,
+      options: OnceOptions = {},
+    ): Promise<Result> => {
+      checkEffectName(name);
+      if (started.has(name)) throw new FatalError(`effect "${name}" was started twice`);
+      started.add(name);
+      return once(ports, attempt, abort, { name, effect, options });
+    },
+    progress: async (value) => {
+      const { value: stored, omitted } = storableJson(value, PROGRESS_BYTES_MAX);
+      if (omitted) throw new FatalError(`progress cannot be stored: ${omitted}`);
+      const outcome = await ports.store.heartbeat(attempt, stored);
+      obey(outcome, abort);
+      if (outcome.kind === "lease_lost") throw new LeaseLostError();
+    },
+    snooze: (delaySeconds) => {
+      if (!Number.isFinite(delaySeconds) || delaySeconds < 0 || delaySeconds > SNOOZE_SECONDS_MAX) {
+        throw new FatalError(`snooze takes 0 to ${SNOOZE_SECONDS_MAX} seconds`);
+      }
+      state.snoozedForSeconds = delaySeconds;
+      throw new SnoozeSignal(delaySeconds);
+    },
+    log: (message, fields = {}) => {
+      const { jobId, type, attempt: number, traceparent } = attempt;
+      const extra = Object.keys(fields).length > 0 ? JSON.stringify(fields) : undefined;
+      ports.log("handler_log", {
+        jobId,
+        type,
+        attempt: number,
+        traceparent,
+        message,
+        fields: extra,
+      });
+    },
+  };
+}

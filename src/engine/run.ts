@@ -1,0 +1,101 @@
+/** Runs one handler under its lease, its time limit and its cancel requests; never throws. */
+
+import { delaySeconds } from "../core/backoff.js";
+import type { JobDefinition } from "../core/define-job.js";
+import { AttemptAbortedError, classifyFailure } from "../core/errors.js";
+import { UNKNOWN_TYPE_DELAY_SECONDS } from "../core/job.js";
+import type { AttemptReport, ClaimedAttempt, Ports } from "../core/ports.js";
+import { createJobContext, type HandlerState } from "./job-context.js";
+import { keepLease } from "./keep-lease.js";
+import { storableJson } from "./storable-json.js";
+
+/** A handler that heard its signal may still clean up for this long before it is left behind. */
+const ABORT_GRACE_SECONDS = 2;
+/** Of an invocation: what claim, finish and publish need after the handler. */
+const INVOCATION_RESERVE_SECONDS = 10;
+
+/**
+ * Runs the attempt's handler and reports how it ended.
+ *
+ * @param budgetSeconds what is left of the invocation; the handler gets less if its timeout is longer
+ * Shape: a handler that ignores its signal is left behind at the deadline and reported as `timeout`.
+ */
+export async function run(
+  ports: Ports,
+  attempt: ClaimedAttempt,
+  budgetSeconds: number,
+): Promise<AttemptReport> {
+  const definition = ports.registry.get(attempt.type);
+  if (!definition) return { kind: "unknown_type", delaySeconds: UNKNOWN_TYPE_DELAY_SECONDS };
+  const parsed = await definition.payload.safeParseAsync(attempt.payload);
+  if (!parsed.success) {
+    const places = parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
+    const message = `the payload no longer fits its schema: ${places.join("; ")}`;
+    return { kind: "fatal", code: "payload_invalid", message: message.slice(0, 2000) };
+  }
+  const abort = new AbortController();
+  const done = new AbortController();
+  const state: HandlerState = { snoozedForSeconds: undefined };
+  const context = createJobContext(ports, attempt, { payload: parsed.data, abort, state });
+  const lease = keepLease(ports, attempt, abort, done.signal);
+  const secondsMax = Math.min(
+    definition.timeoutSeconds,
+    Math.max(1, budgetSeconds - INVOCATION_RESERVE_SECONDS),
+  );
+  // An async wrapper, so that a handler that throws at once is a rejected promise like any other.
+  const handler = (async () => definition.run(context))();
+  const ended = await raceDeadline(ports, handler, { secondsMax, abort, done: done.signal });
+  done.abort();
+  await lease;
+  return reportOf(ports, definition, attempt, ended, state);
+}
+
+type Ended = { result: unknown } | { thrown: unknown };
+
+async function raceDeadline(
+  ports: Ports,
+  handler: Promise<unknown>,
+  limit: { secondsMax: number; abort: AbortController; done: AbortSignal },
+): Promise<Ended> {
+  const settled: Promise<Ended> = handler.then(
+    (result) => ({ result }),
+    (thrown) => ({ thrown }),
+  );
+  const timeout = new AttemptAbortedError(
+    "timeout",
+    `the attempt was stopped after ${limit.secondsMax} s`,
+  );
+  const deadline = (async (): Promise<Ended> => {
+    await ports.timers.sleep(limit.secondsMax * 1000, limit.done);
+    if (!limit.done.aborted) limit.abort.abort(timeout);
+    await ports.timers.sleep(ABORT_GRACE_SECONDS * 1000, limit.done);
+    return { thrown: timeout };
+  })();
+  const ended = await Promise.race([settled, deadline]);
+  // Whatever a handler threw after its time was up, the reason is that its time was up.
+  const timedOut = limit.abort.signal.aborted && limit.abort.signal.reason === timeout;
+  return timedOut && "thrown" in ended ? { thrown: timeout } : ended;
+}
+
+function reportOf(
+  ports: Ports,
+  definition: JobDefinition,
+  attempt: ClaimedAttempt,
+  ended: Ended,
+  state: HandlerState,
+): AttemptReport {
+  // `snooze` counts even where the handler swallowed its signal.
+  if (state.snoozedForSeconds !== undefined) {
+    return { kind: "snooze", delaySeconds: state.snoozedForSeconds };
+  }
+  if ("result" in ended) {
+    const { value, omitted } = storableJson(ended.result);
+    if (omitted) ports.log("result_omitted", { jobId: attempt.jobId, reason: omitted });
+    return { kind: "completed", result: value, resultOmitted: omitted };
+  }
+  const { kind, code, message, delaySeconds: asked } = classifyFailure(ended.thrown, Date.now());
+  if (kind === "fatal") return { kind, code, message };
+  const backoff = () =>
+    delaySeconds(definition.backoff, attempt.budgetUsed, ports.entropy.random());
+  return { kind, code, message, delaySeconds: asked ?? backoff() };
+}

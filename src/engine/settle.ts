@@ -1,0 +1,24 @@
+/** Lets a human say how an effect ended that nobody reported on. */
+
+import type { Actor, Ports, Settlement, SettleOutcome } from "../core/ports.js";
+
+/** Settles one unknown effect; a known or running one stays as it is. */
+export async function settle(
+  ports: Ports,
+  actor: Actor,
+  effect: { jobId: string; name: string },
+  settlement: Settlement,
+  reason: string,
+): Promise<SettleOutcome> {
+  const action = { actionId: ports.entropy.newId(), actor, reason };
+  const outcome = await ports.store.settleEffect(effect.jobId, effect.name, settlement, action);
+  if (outcome.kind === "settled") {
+    ports.log("effect_settled", {
+      jobId: effect.jobId,
+      effect: effect.name,
+      outcome: settlement.outcome,
+      by: actor.keyName,
+    });
+  }
+  return outcome;
+}

@@ -1,0 +1,219 @@
+/** The safety net: recovers leases, publishes what no message will wake, and cleans up. */
+
+import { delayTable } from "../core/backoff.js";
+import { MAX_ATTEMPTS_BOUNDS, type Wakeup } from "../core/job.js";
+import type { Ports, SweepType } from "../core/ports.js";
+import { execute } from "./execute.js";
+import { publish, spread } from "./publish.js";
+
+/** What one sweep did, by step; `more` when a bound stopped it. */
+export interface SweepReport {
+  leasesRecovered: number;
+  deadLettered: number;
+  cancelled: number;
+  published: number;
+  vanished: number;
+  probes: number;
+  publishFailures: number;
+  ranInSweep: number;
+  idempotencyRecordsPurged: number;
+  jobsPruned: number;
+  failedSteps: string[];
+  more: boolean;
+}
+
+const LEASES_PER_STATEMENT = 200;
+const MESSAGES_PER_STATEMENT = 500;
+const PROBES_PER_SWEEP = 100;
+const ROWS_PER_CLEANUP = 1000;
+/** One statement, five batches of 100 messages, and the mark of a failure. */
+const CALLS_PER_PUBLISHING = 1 + MESSAGES_PER_STATEMENT / 100 + 1;
+/** Claim, finish and the mark of the next message. */
+const CALLS_PER_RUN = 3;
+/** What is kept back for the steps after publishing. */
+const CALLS_RESERVED = 6;
+
+/** One sweep in progress: its budget and what it has done. */
+interface Sweep {
+  ports: Ports;
+  types: SweepType[];
+  /** Types that no step may publish. */
+  unpublishedTypes: string[];
+  report: SweepReport;
+  callsLeft: number;
+  secondsLeft(): number;
+}
+
+/**
+ * Does one bounded sweep; any number of them may run beside each other.
+ *
+ * Errors: a failed step is reported and does not keep the others from running.
+ */
+export async function sweep(ports: Ports): Promise<SweepReport> {
+  const startedMs = performance.now();
+  const types = sweepTypes(ports);
+  const run: Sweep = {
+    ports,
+    types,
+    unpublishedTypes: types.filter((each) => !each.publish).map((each) => each.type),
+    report: emptyReport(),
+    callsLeft: ports.settings.sweepMaxCalls,
+    secondsLeft: () => ports.settings.sweepMaxSeconds - (performance.now() - startedMs) / 1000,
+  };
+  await step(run, "record", 1, () => ports.store.recordSweep());
+  await step(run, "leases", CALLS_PER_PUBLISHING, () => recoverLeases(run));
+  await step(run, "unpublished", CALLS_PER_PUBLISHING, () => publishUnpublished(run));
+  // Vanished before probes: an answered probe allows a full batch, and a new probe would hide it.
+  await step(run, "vanished", CALLS_PER_PUBLISHING, () => publishVanished(run));
+  await step(run, "probes", 3, () => probe(run));
+  await step(run, "idempotency_records", 1, () => purgeIdempotencyRecords(run));
+  await step(run, "retention", 1, () => prune(run));
+  if (run.report.publishFailures > 0) await step(run, "run", CALLS_PER_RUN, () => runDueJobs(run));
+  const { failedSteps, ...counts } = run.report;
+  ports.log("sweep_finished", {
+    ...counts,
+    failedSteps: failedSteps.join(","),
+    seconds: (performance.now() - startedMs) / 1000,
+  });
+  return run.report;
+}
+
+async function step(
+  run: Sweep,
+  name: string,
+  callsNeeded: number,
+  work: () => Promise<unknown>,
+): Promise<void> {
+  if (run.callsLeft < callsNeeded || run.secondsLeft() <= 0) {
+    run.report.more = true;
+    return;
+  }
+  try {
+    await work();
+  } catch (error) {
+    run.report.failedSteps.push(name);
+    run.ports.log("sweep_step_failed", { step: name, error: String(error) });
+  } finally {
+    run.callsLeft -= 1;
+  }
+}
+
+async function recoverLeases(run: Sweep): Promise<void> {
+  for (;;) {
+    const recovered = await run.ports.store.recoverLeases(run.types, LEASES_PER_STATEMENT);
+    const { failed, deadLettered, cancelled } = recovered;
+    run.report.leasesRecovered += failed + deadLettered + cancelled;
+    run.report.deadLettered += deadLettered;
+    run.report.cancelled += cancelled;
+    await publishSpread(run, recovered.wakeups);
+    if (failed + deadLettered + cancelled < LEASES_PER_STATEMENT) return;
+    if (!hasRoomFor(run, CALLS_PER_PUBLISHING)) return;
+  }
+}
+
+async function publishUnpublished(run: Sweep): Promise<void> {
+  const { store } = run.ports;
+  for (;;) {
+    const wakeups = await store.takeUnpublished(run.unpublishedTypes, MESSAGES_PER_STATEMENT);
+    run.report.published += wakeups.length;
+    await publishSpread(run, wakeups);
+    if (wakeups.length < MESSAGES_PER_STATEMENT) return;
+    // A trigger that refuses would be asked again for the same jobs.
+    if (run.report.publishFailures > 0 || !hasRoomFor(run, CALLS_PER_PUBLISHING)) {
+      run.report.more = true;
+      return;
+    }
+  }
+}
+
+async function publishVanished(run: Sweep): Promise<void> {
+  const { store } = run.ports;
+  const wakeups = await store.takeVanished(run.unpublishedTypes, MESSAGES_PER_STATEMENT);
+  run.report.vanished += wakeups.length;
+  if (wakeups.length === MESSAGES_PER_STATEMENT) run.report.more = true;
+  await publishSpread(run, wakeups);
+}
+
+async function probe(run: Sweep): Promise<void> {
+  const wakeups = await run.ports.store.probeSilentTypes(run.unpublishedTypes, PROBES_PER_SWEEP);
+  run.report.probes += wakeups.length;
+  await publishSpread(run, wakeups);
+}
+
+async function purgeIdempotencyRecords(run: Sweep): Promise<void> {
+  const purged = await run.ports.store.purgeIdempotencyRecords(ROWS_PER_CLEANUP);
+  run.report.idempotencyRecordsPurged += purged;
+  if (purged === ROWS_PER_CLEANUP) run.report.more = true;
+}
+
+async function prune(run: Sweep): Promise<void> {
+  const { retentionDays, deadLetterRetentionDays } = run.ports.settings;
+  const retention = { finishedDays: retentionDays, deadLetterDays: deadLetterRetentionDays };
+  const pruned = await run.ports.store.pruneJobs(retention, ROWS_PER_CLEANUP);
+  run.report.jobsPruned += pruned;
+  if (pruned === ROWS_PER_CLEANUP) run.report.more = true;
+}
+
+/** While the trigger refuses messages, this sweep is the only thing that runs jobs: one at a time. */
+async function runDueJobs(run: Sweep): Promise<void> {
+  const { ports } = run;
+  while (run.callsLeft >= CALLS_PER_RUN) {
+    const fitting = run.types.filter(({ type, publish: published }) => {
+      const timeoutSeconds = ports.registry.get(type)?.timeoutSeconds ?? Number.POSITIVE_INFINITY;
+      return published && timeoutSeconds <= run.secondsLeft();
+    });
+    if (fitting.length === 0) {
+      run.report.more = true;
+      return;
+    }
+    const attempt = await ports.store.claimDue(fitting, ports.entropy.newId());
+    run.callsLeft -= 1;
+    if (!attempt) return;
+    await execute(ports, attempt, ports.settings.maxRunSeconds, { leaveUnpublished: true });
+    run.callsLeft -= CALLS_PER_RUN - 1;
+    run.report.ranInSweep += 1;
+  }
+  run.report.more = true;
+}
+
+async function publishSpread(run: Sweep, wakeups: Wakeup[]): Promise<void> {
+  const { failed, calls } = await publish(run.ports, spread(wakeups));
+  run.report.publishFailures += failed;
+  run.callsLeft -= calls;
+}
+
+/** Counts the statement just made, and tells whether another round fits the budget. */
+function hasRoomFor(run: Sweep, calls: number): boolean {
+  run.callsLeft -= 1;
+  const fits = run.callsLeft - CALLS_RESERVED >= calls && run.secondsLeft() > 0;
+  if (!fits) run.report.more = true;
+  return fits;
+}
+
+/** What statements must know of each registered type. */
+export function sweepTypes(ports: Ports): SweepType[] {
+  return [...ports.registry.values()].map((definition) => ({
+    type: definition.type,
+    publish: definition.runsOn === "qstash",
+    leaseSeconds: definition.leaseSeconds,
+    delays: delayTable(definition.backoff, MAX_ATTEMPTS_BOUNDS.max),
+    jitterSeconds: definition.backoff.jitterSeconds,
+  }));
+}
+
+function emptyReport(): SweepReport {
+  return {
+    leasesRecovered: 0,
+    deadLettered: 0,
+    cancelled: 0,
+    published: 0,
+    vanished: 0,
+    probes: 0,
+    publishFailures: 0,
+    ranInSweep: 0,
+    idempotencyRecordsPurged: 0,
+    jobsPruned: 0,
+    failedSteps: [],
+    more: false,
+  };
+}

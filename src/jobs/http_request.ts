@@ -1,0 +1,131 @@
+/** A durable HTTP call: makes it until the target has taken it, and keeps the answer. */
+
+import * as z from "zod";
+import { defineJob, type Environment, FatalError, type PayloadIssue } from "../core/define-job.js";
+import { urlRefusal } from "./outbound/address-policy.js";
+import { answerFailure, callOutbound, type OutboundAnswer } from "./outbound/call.js";
+import { headerIssues } from "./outbound/header-policy.js";
+import { fitJsonText } from "./outbound/response.js";
+import { signatureHeaders, signingSecretFault } from "./outbound/webhook-signature.js";
+
+const CALL_SECONDS_MAX = 120;
+/** What the attempt may take beyond its call, so that the call's own limit is what is reported. */
+const MARGIN_SECONDS = 10;
+/** With the headers below, the result stays within the 64 KiB that the store keeps of one. */
+const BODY_JSON_BYTES_MAX = 49_152;
+const HEADER_LENGTH_MAX = 1_024;
+
+/** Headers of the answer that are worth keeping; cookies and the like are not ours to store. */
+const KEPT_HEADERS = [
+  "content-type",
+  "etag",
+  "last-modified",
+  "location",
+  "retry-after",
+  "request-id",
+  "x-request-id",
+];
+
+const payloadSchema = z
+  .strictObject({
+    url: z.string().max(2_048),
+    method: z.enum(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]).default("POST"),
+    headers: z.record(z.string(), z.string()).optional(),
+    // Not z.json(): that rebuilds objects and would lose members named `__proto__`.
+    json: z.unknown().optional(),
+    text: z.string().optional(),
+    /** Statuses that are a success; 200 to 299 when left out. */
+    expectStatus: z.array(z.int().min(200).max(599)).min(1).max(50).optional(),
+    /** For the whole call, its body included. */
+    timeoutSeconds: z.int().min(1).max(CALL_SECONDS_MAX).default(30),
+    /** The body of the answer is cut here and marked as truncated. */
+    responseBytesMax: z.int().min(0).max(BODY_JSON_BYTES_MAX).default(16_384),
+  })
+  .refine(({ json, text }) => json === undefined || text === undefined, {
+    path: ["text"],
+    message: "json and text exclude each other",
+  })
+  .refine(
+    ({ method, json, text }) =>
+      (method !== "GET" && method !== "HEAD") || (json === undefined && text === undefined),
+    { path: ["method"], message: "GET and HEAD carry no body" },
+  );
+
+type Payload = z.output<typeof payloadSchema>;
+
+export default defineJob({
+  type: "http_request",
+  payload: payloadSchema,
+  timeoutSeconds: CALL_SECONDS_MAX + MARGIN_SECONDS,
+  refuse: refusals,
+  async run({ payload, operationId, env, signal, outboundFetch }) {
+    // Again at call time: the settings may have changed since the job was accepted.
+    const [refusal] = refusals(payload, env);
+    if (refusal)
+      throw new FatalError(`${refusal.path.join(".") || "settings"}: ${refusal.message}`);
+    const body = payload.json === undefined ? payload.text : JSON.stringify(payload.json);
+    const request = {
+      url: payload.url,
+      method: payload.method,
+      headers: requestHeaders(payload, operationId, body, env),
+      body,
+      timeoutSeconds: payload.timeoutSeconds,
+    };
+    // Not inside `once`: the call is the whole job, and what makes a repeat harmless is the stable
+    // Idempotency-Key at the target. The ledger would cost two more round trips to the database and
+    // could not know either whether a call without an answer has arrived.
+    return callOutbound(request, { env, signal, outboundFetch }, (answer) =>
+      resultOf(payload, answer),
+    );
+  },
+});
+
+function refusals(payload: Payload, env: Environment): PayloadIssue[] {
+  const issues: PayloadIssue[] = headerIssues(payload.headers ?? {}).map(({ path, message }) => ({
+    path: ["headers", ...path],
+    message,
+  }));
+  const urlFault = urlRefusal(payload.url, env.OUTBOUND_ALLOW);
+  if (urlFault !== null) issues.unshift({ path: ["url"], message: urlFault });
+  const secretFault = signingSecretFault(env.WEBHOOK_SIGNING_SECRET);
+  if (secretFault !== null) issues.push({ path: [], message: secretFault });
+  return issues;
+}
+
+function requestHeaders(
+  payload: Payload,
+  operationId: string,
+  body: string | undefined,
+  env: Environment,
+): Record<string, string> {
+  const defaults: Record<string, string> = { "user-agent": "antrean" };
+  if (payload.json !== undefined) defaults["content-type"] = "application/json";
+  if (payload.text !== undefined) defaults["content-type"] = "text/plain; charset=utf-8";
+  const chosen = Object.entries(payload.headers ?? {}).map(([name, value]) => [
+    name.toLowerCase(),
+    value,
+  ]);
+  return {
+    ...defaults,
+    ...Object.fromEntries(chosen),
+    "idempotency-key": operationId,
+    ...signatureHeaders(env.WEBHOOK_SIGNING_SECRET, {
+      id: operationId,
+      body: body ?? "",
+      sentAt: new Date(),
+    }),
+  };
+}
+
+async function resultOf(payload: Payload, answer: OutboundAnswer) {
+  const { status } = answer;
+  const expected = payload.expectStatus?.includes(status) ?? (status >= 200 && status < 300);
+  if (!expected) throw answerFailure(answer);
+  const body = await answer.readText(payload.responseBytesMax);
+  const { text, truncated } = fitJsonText(body, BODY_JSON_BYTES_MAX);
+  const headers = KEPT_HEADERS.flatMap((name) => {
+    const value = answer.headers.get(name);
+    return value === null ? [] : [[name, value.slice(0, HEADER_LENGTH_MAX)]];
+  });
+  return { status, headers: Object.fromEntries(headers), body: text, truncated };
+}

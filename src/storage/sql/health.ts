@@ -1,0 +1,27 @@
+import { sql } from "drizzle-orm";
+import type { StoreHealth } from "../../core/ports.js";
+import { waitingTypes } from "../activity.js";
+import type { Database } from "../client.js";
+
+/** Reads what readiness is judged from: newest migration, age of the last sweep, due work. */
+export async function health(db: Database): Promise<StoreHealth> {
+  const [row] = await db.run<{
+    migration: string | null;
+    sweep_age_seconds: number | null;
+    work_waiting: boolean;
+  }>(sql`/* health */
+with recursive ${waitingTypes(sql`next_run_at is not null`)}
+select (select max(name) from antrean_migrations) as migration,
+  (select extract(epoch from now() - swept_at)::float8 from sweep_state) as sweep_age_seconds,
+  exists (select from jobs where lock_until <= now()) or exists (
+    select from waiting_type w cross join generate_series(9, 0, -1) as level(priority)
+    cross join lateral (
+      select 1 from jobs j
+      where j.job_type = w.job_type and j.priority = level.priority and j.next_run_at <= now()
+      limit 1) due) as work_waiting`);
+  return {
+    migration: row?.migration ?? null,
+    sweepAgeSeconds: row?.sweep_age_seconds ?? null,
+    workWaiting: row?.work_waiting ?? false,
+  };
+}

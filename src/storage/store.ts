@@ -1,0 +1,63 @@
+/** The store port over the statements; no logic of its own. */
+
+import type { Store } from "../core/ports.js";
+import type { Database } from "./client.js";
+import { beginEffect } from "./sql/begin-effect.js";
+import { cancel } from "./sql/cancel.js";
+import { claim } from "./sql/claim.js";
+import { claimDue } from "./sql/claim-due.js";
+import { create } from "./sql/create.js";
+import { endEffect } from "./sql/end-effect.js";
+import { findReplay } from "./sql/find-replay.js";
+import { finish } from "./sql/finish.js";
+import { health } from "./sql/health.js";
+import { heartbeat } from "./sql/heartbeat.js";
+import { markHopped } from "./sql/mark-hopped.js";
+import { markUnpublished } from "./sql/mark-unpublished.js";
+import { probeSilentTypes } from "./sql/probe-silent-types.js";
+import { pruneJobs } from "./sql/prune-jobs.js";
+import { purgeIdempotencyRecords } from "./sql/purge-idempotency-records.js";
+import { read } from "./sql/read.js";
+import { recordSweep } from "./sql/record-sweep.js";
+import { recoverLeases } from "./sql/recover-leases.js";
+import { replay } from "./sql/replay.js";
+import { countReplayable, replayMany } from "./sql/replay-many.js";
+import { runNow } from "./sql/run-now.js";
+import { settleEffect } from "./sql/settle-effect.js";
+import { takeUnpublished } from "./sql/take-unpublished.js";
+import { takeVanished } from "./sql/take-vanished.js";
+import { listTypeStates, setTypePaused } from "./sql/type-states.js";
+
+/** Binds every statement to one database client. */
+export function createStore(db: Database): Store {
+  return {
+    create: (request, jobs, shape) => create(db, request, jobs, shape),
+    findReplay: (request) => findReplay(db, request),
+    read: (jobId, actor) => read(db, jobId, actor),
+    claim: (request) => claim(db, request),
+    claimDue: (types, lockToken) => claimDue(db, types, lockToken),
+    heartbeat: (attempt, progress) => heartbeat(db, attempt, progress),
+    finish: (request) => finish(db, request),
+    beginEffect: (effect, rerunUnknown) => beginEffect(db, effect, rerunUnknown),
+    endEffect: (effect, end) => endEffect(db, effect, end),
+    cancel: (jobId, action) => cancel(db, jobId, action),
+    replay: (jobId, action, options) => replay(db, jobId, action, options),
+    runNow: (jobId, action, options) => runNow(db, jobId, action, options),
+    replayMany: (filter, action, options) => replayMany(db, filter, action, options),
+    countReplayable: (filter, actor) => countReplayable(db, filter, actor),
+    settleEffect: (jobId, name, settlement, action) =>
+      settleEffect(db, jobId, name, settlement, action),
+    markHopped: (jobId, seq) => markHopped(db, jobId, seq),
+    markUnpublished: (wakeups) => markUnpublished(db, wakeups),
+    setTypePaused: (type, paused, action) => setTypePaused(db, type, paused, action),
+    listTypeStates: () => listTypeStates(db),
+    recoverLeases: (types, limit) => recoverLeases(db, types, limit),
+    takeUnpublished: (unpublishedTypes, limit) => takeUnpublished(db, unpublishedTypes, limit),
+    probeSilentTypes: (unpublishedTypes, limit) => probeSilentTypes(db, unpublishedTypes, limit),
+    takeVanished: (unpublishedTypes, limit) => takeVanished(db, unpublishedTypes, limit),
+    purgeIdempotencyRecords: (limit) => purgeIdempotencyRecords(db, limit),
+    pruneJobs: (retention, limit) => pruneJobs(db, retention, limit),
+    recordSweep: () => recordSweep(db),
+    health: () => health(db),
+  };
+}

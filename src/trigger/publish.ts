@@ -1,0 +1,150 @@
+/** Publishes wake-up messages with the QStash client. */
+
+import { Client, type PublishRequest } from "@upstash/qstash";
+import type { Registry } from "../core/define-job.js";
+import type { Wakeup } from "../core/job.js";
+import { PublishFailedError, type Trigger } from "../core/ports.js";
+import type { Message } from "./message.js";
+
+export interface PublishOptions {
+  qstashUrl: string;
+  qstashToken: string;
+  publicUrl: string;
+  appName: string;
+  registry: Registry;
+  /** Sent back to us by QStash, so that Vercel's deployment protection lets the delivery in. */
+  protectionBypass: string | undefined;
+  sleep: (milliseconds: number, signal?: AbortSignal) => Promise<void>;
+}
+
+/** QStash's own retries are for infrastructure: 12 s, 2.5 min, 30 min. Every plan accepts 3. */
+const DELIVERY_RETRIES = 3;
+/** QStash gives up on a delivery later than the handler's own timeout. */
+const DELIVERY_MARGIN_SECONDS = 15;
+/** QStash's free plan refuses more than 7 days; what is further away is hopped. */
+const NOT_BEFORE_SECONDS_MAX = 6 * 86_400 + 23 * 3600;
+const DEFAULT_TIMEOUT_SECONDS = 60;
+const PUBLISH_TRIES = 2;
+const PUBLISH_TRY_SECONDS = 5;
+export const MESSAGES_PER_BATCH = 100;
+
+type QstashMessage = PublishRequest<Message> & { url: string };
+
+/**
+ * Makes the trigger; a repeat of one seq carries the same deduplication id, so it is one message.
+ *
+ * Source: https://upstash.com/docs/qstash/features/deduplication
+ */
+export function createTrigger(options: PublishOptions): Trigger {
+  // devMode: with QSTASH_DEV set, the client would ignore this URL and token.
+  const client = new Client({
+    baseUrl: options.qstashUrl,
+    token: options.qstashToken,
+    devMode: false,
+    retry: false,
+    enableTelemetry: false,
+  });
+  return {
+    publish: (wakeup) =>
+      withTries(options, () => client.publishJSON(toMessage(options, wakeup, notBefore(wakeup)))),
+    publishAfter: (wakeup, delaySeconds) =>
+      withTries(options, () =>
+        client.publishJSON(toMessage(options, wakeup, { delay: delaySeconds })),
+      ),
+    publishMany: async (wakeups) => {
+      const failed: Wakeup[] = [];
+      let calls = 0;
+      for (let at = 0; at < wakeups.length; at += MESSAGES_PER_BATCH) {
+        const chunk = wakeups.slice(at, at + MESSAGES_PER_BATCH);
+        calls += 1;
+        try {
+          // Built anew for every try: batchJSON encodes the bodies of its argument in place.
+          await withTries(options, () =>
+            client.batchJSON(chunk.map((each) => toMessage(options, each, notBefore(each)))),
+          );
+        } catch {
+          failed.push(...chunk);
+        }
+      }
+      return { failed, calls };
+    },
+  };
+}
+
+function toMessage(
+  options: PublishOptions,
+  wakeup: Wakeup,
+  time: { notBefore?: number; delay?: number },
+): QstashMessage {
+  const definition = options.registry.get(wakeup.type);
+  const headers: Record<string, string> = {};
+  if (options.protectionBypass) headers["x-vercel-protection-bypass"] = options.protectionBypass;
+  if (wakeup.traceparent) headers.traceparent = wakeup.traceparent;
+  return {
+    url: `${options.publicUrl}/api/process`,
+    body: { v: 1, jobId: wakeup.jobId, type: wakeup.type, seq: wakeup.seq },
+    headers,
+    retries: DELIVERY_RETRIES,
+    timeout: (definition?.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS) + DELIVERY_MARGIN_SECONDS,
+    // QStash refuses ":" in these ids.
+    deduplicationId: `${wakeup.jobId}_${wakeup.attempts}_${wakeup.seq}`,
+    label: wakeup.type,
+    ...(definition?.flowControl && {
+      flowControl: {
+        key: `${options.appName}-${wakeup.type}`.replace(/[^A-Za-z0-9._-]/g, "-"),
+        ...flowLimits(definition.flowControl),
+      },
+    }),
+    ...time,
+  } as QstashMessage;
+}
+
+/** The absolute time of a later message, so that repeats of one publish are the same message. */
+function notBefore({ dueInSeconds, dueAtEpochSeconds }: Wakeup): { notBefore?: number } {
+  if (dueInSeconds <= 0) return {};
+  const nowEpochSeconds = dueAtEpochSeconds - dueInSeconds;
+  const latest = Math.floor(nowEpochSeconds + NOT_BEFORE_SECONDS_MAX);
+  return { notBefore: Math.min(Math.ceil(dueAtEpochSeconds), latest) };
+}
+
+function flowLimits(limits: { parallelism?: number; rate?: number; periodSeconds?: number }) {
+  return {
+    ...(limits.parallelism !== undefined && { parallelism: limits.parallelism }),
+    ...(limits.rate !== undefined && { rate: limits.rate }),
+    ...(limits.periodSeconds !== undefined && { period: limits.periodSeconds }),
+  };
+}
+
+/** Two tries within ten seconds: the client itself has no time limit and repeats no 5xx. */
+async function withTries(options: PublishOptions, call: () => Promise<unknown>): Promise<void> {
+  let last: unknown;
+  for (let tries = 0; tries < PUBLISH_TRIES; tries += 1) {
+    try {
+      return await withinLimit(options, call());
+    } catch (error) {
+      last = error;
+      if (isFinal(error)) break;
+    }
+  }
+  throw new PublishFailedError("QStash did not take the message", { cause: last });
+}
+
+async function withinLimit(options: PublishOptions, call: Promise<unknown>): Promise<void> {
+  const done = new AbortController();
+  const limit = options.sleep(PUBLISH_TRY_SECONDS * 1000, done.signal).then(() => {
+    if (!done.signal.aborted) throw new Error(`no answer within ${PUBLISH_TRY_SECONDS} s`);
+  });
+  try {
+    await Promise.race([call, limit]);
+  } finally {
+    done.abort();
+  }
+}
+
+/** A refusal of this very request (4xx but 408 and 429) will be refused again. */
+function isFinal(error: unknown): boolean {
+  const status = (error as { status?: unknown } | null)?.status;
+  return (
+    typeof status === "number" && status >= 400 && status < 500 && ![408, 429].includes(status)
+  );
+}

@@ -1,0 +1,94 @@
+import { randomUUID } from "node:crypto";
+import pg from "pg";
+import { expect, inject } from "vitest";
+import { type NeonStandIn, startNeon } from "../../dev/neon/server.js";
+import { createDatabase, dropDatabase, withClient } from "../../dev/postgres/database.js";
+import { TEMPLATE } from "./template.js";
+
+const COPY_ATTEMPTS = 5;
+const POLL_TIMEOUT_SECONDS = 10;
+const OBJECT_IN_USE = "55006";
+
+/** A database of one's own with the application's schema, and the ways to it. */
+export interface TestDatabase {
+  url: string;
+  /** The way the application takes. */
+  neon: NeonStandIn;
+  /** A direct way, for holding locks and looking behind the application's back. */
+  pg: pg.Pool;
+  /** Moves this database's now() on. */
+  advance(seconds: number): Promise<void>;
+  /** Returns as soon as exactly so many statements wait for a lock. */
+  lockWaiters(count: number): Promise<void>;
+  drop(): Promise<void>;
+}
+
+/** Makes a fresh database from the template, with a Neon stand-in in front of it. */
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const adminUrl = inject("postgresAdminUrl");
+  const name = `test_${randomUUID().replaceAll("-", "")}`;
+  const url = await copyTemplate(adminUrl, name);
+  await copySettings(adminUrl, name);
+  const neon = await startNeon({ databaseUrl: url });
+  const pool = new pg.Pool({ connectionString: url });
+  // A test may terminate sessions, idle ones of this pool included.
+  pool.on("error", () => {});
+  return {
+    url,
+    neon,
+    pg: pool,
+    async advance(seconds) {
+      await pool.query("update clock.offset_by set value = value + make_interval(secs => $1)", [
+        seconds,
+      ]);
+    },
+    async lockWaiters(count) {
+      await expect
+        .poll(() => countLockWaiters(pool), { timeout: POLL_TIMEOUT_SECONDS * 1000 })
+        .toBe(count);
+    },
+    async drop() {
+      await Promise.all([pool.end(), neon.close()]);
+      await dropDatabase(adminUrl, name);
+    },
+  };
+}
+
+async function copyTemplate(adminUrl: string, name: string): Promise<string> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await createDatabase(adminUrl, name, { template: TEMPLATE });
+    } catch (error) {
+      // Autovacuum may be in the template. PostgreSQL has waited five seconds for it by now.
+      const inUse = (error as { code?: string }).code === OBJECT_IN_USE;
+      if (!inUse || attempt === COPY_ATTEMPTS) throw error;
+    }
+  }
+}
+
+// What migrations and the clock set with ALTER DATABASE is not copied with the database.
+async function copySettings(adminUrl: string, name: string): Promise<void> {
+  await withClient(adminUrl, async (client) => {
+    // By way of this session: a list such as search_path cannot be passed on as one quoted text.
+    const { rows } = await client.query<{ setting: string }>(
+      `select split_part(entry, '=', 1) as setting,
+              set_config(split_part(entry, '=', 1), substr(entry, strpos(entry, '=') + 1), false)
+       from pg_catalog.pg_db_role_setting, unnest(setconfig) as entry
+       where setrole = 0 and setdatabase = (select oid from pg_database where datname = $1)`,
+      [TEMPLATE],
+    );
+    for (const { setting } of rows) {
+      await client.query(
+        `ALTER DATABASE ${pg.escapeIdentifier(name)} SET ${pg.escapeIdentifier(setting)} FROM CURRENT`,
+      );
+    }
+  });
+}
+
+async function countLockWaiters(pool: pg.Pool): Promise<number> {
+  const { rows } = await pool.query<{ count: number }>(
+    `select count(*)::int from pg_stat_activity
+     where datname = current_database() and wait_event_type = 'Lock'`,
+  );
+  return rows[0]?.count ?? 0;
+}

@@ -1,0 +1,66 @@
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestProject } from "vitest/node";
+import { dropDatabase } from "../../dev/postgres/database.js";
+import { startPostgres } from "../../dev/postgres/embedded.js";
+import { buildTemplate, TEMPLATE } from "./template.js";
+
+declare module "vitest" {
+  export interface ProvidedContext {
+    postgresAdminUrl: string;
+  }
+}
+
+interface Postgres {
+  url: string;
+  stop(): Promise<void>;
+}
+
+// Vitest loads this file once for each project, so what is shared cannot be a variable of it.
+const run = globalThis as typeof globalThis & {
+  antreanTestPostgres?: { projects: number; postgres: Promise<Postgres> };
+};
+
+/** Starts the one PostgreSQL of a test run with the first project, and stops it with the last. */
+export default async function setup(project: TestProject): Promise<(() => Promise<void>) | void> {
+  // These are pure, and have to start at once.
+  if (project.name === "unit") return;
+  run.antreanTestPostgres ??= { projects: 0, postgres: start() };
+  const shared = run.antreanTestPostgres;
+  shared.projects++;
+  const { url, stop } = await shared.postgres;
+  project.provide("postgresAdminUrl", url);
+  return async () => {
+    shared.projects--;
+    if (shared.projects > 0) return;
+    delete run.antreanTestPostgres;
+    await stop();
+  };
+}
+
+async function start(): Promise<Postgres> {
+  const postgres = process.env.TEST_POSTGRES_URL
+    ? borrow(process.env.TEST_POSTGRES_URL)
+    : await startOwn();
+  try {
+    await buildTemplate(postgres.url);
+  } catch (error) {
+    await postgres.stop();
+    throw error;
+  }
+  return postgres;
+}
+
+function borrow(url: string): Postgres {
+  return { url, stop: () => dropDatabase(url, TEMPLATE) };
+}
+
+async function startOwn(): Promise<Postgres> {
+  return startPostgres({
+    dataDir: await mkdtemp(join(tmpdir(), "antrean-test-")),
+    persistent: false,
+    // Nothing here has to survive a crash of the machine.
+    settings: { fsync: "off", synchronous_commit: "off", full_page_writes: "off" },
+  });
+}
