@@ -179,6 +179,6 @@ function parseApiKeys(text: string, context: z.RefinementCtx): ApiKey[] {
     } else return [{ name, role: known, secret: value }];
     return [];
   });
-  if (keys.length === 0) fault("must hold at least one entry name:role:secret");
+  if (!entries.some(Boolean)) fault("must hold at least one entry name:role:secret");
   return keys;
 }

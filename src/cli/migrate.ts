@@ -1,21 +1,7 @@
 /** `npm run db:migrate`: brings a database to the newest migration. */
 
-import { readdir, readFile } from "node:fs/promises";
-import { pathToFileURL } from "node:url";
 import { migrateDatabase } from "../compose.js";
-
-const FOLDER = new URL("../../drizzle/", import.meta.url);
-
-/** Reads the migration files of this package. */
-export async function readMigrations(): Promise<{ name: string; text: string }[]> {
-  const files = (await readdir(FOLDER)).filter((file) => file.endsWith(".sql"));
-  return Promise.all(
-    files.map(async (file) => ({
-      name: file.replace(/\.sql$/, ""),
-      text: await readFile(new URL(file, FOLDER), "utf8"),
-    })),
-  );
-}
+import { readMigrations } from "./read-migrations.js";
 
 async function main(): Promise<void> {
   const databaseUrl = process.env.DATABASE_URL;
@@ -25,9 +11,7 @@ async function main(): Promise<void> {
   console.log(applied.length > 0 ? `Applied ${applied.join(", ")}.` : "Nothing to apply.");
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
-  main().catch((error: unknown) => {
-    console.error(error instanceof Error ? error.message : error);
-    process.exitCode = 1;
-  });
-}
+main().catch((error: unknown) => {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+});

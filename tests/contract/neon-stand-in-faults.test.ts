@@ -49,10 +49,11 @@ describe("faults", () => {
     expect(await nameOf(1)).toBe("one");
   });
 
-  test("a lost answer leaves what was asked for committed", async () => {
+  test("a lost answer leaves what was asked for committed, and hides an error too", async () => {
     database.neon.setFault({ action: "lose-answer" });
     await expect(rename("committed")).rejects.toThrow(BROKEN);
     await expect(sql.transaction([sql`delete from things where id = 2`])).rejects.toThrow(BROKEN);
+    await expect(sql`insert into things values (1, 'again')`.then()).rejects.toThrow(BROKEN);
     expect([await nameOf(1), await nameOf(2)]).toEqual(["committed", undefined]);
   });
 

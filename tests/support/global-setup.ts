@@ -60,7 +60,13 @@ async function startOwn(): Promise<Postgres> {
   return startPostgres({
     dataDir: await mkdtemp(join(tmpdir(), "antrean-test-")),
     persistent: false,
-    // Nothing here has to survive a crash of the machine.
-    settings: { fsync: "off", synchronous_commit: "off", full_page_writes: "off" },
+    settings: {
+      // Nothing here has to survive a crash of the machine.
+      fsync: "off",
+      synchronous_commit: "off",
+      full_page_writes: "off",
+      // Enough for a full pool in each of as many workers as a machine has cores.
+      max_connections: "1000",
+    },
   });
 }

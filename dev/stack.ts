@@ -1,0 +1,105 @@
+/** The local stack: everything that the application meets in the cloud, on 127.0.0.1. */
+
+import { mkdir, rm } from "node:fs/promises";
+import { resolve } from "node:path";
+import { readMigrations } from "../src/cli/read-migrations.js";
+import { migrateDatabase } from "../src/compose.js";
+import type { Registry } from "../src/core/define-job.js";
+import { writeRegistry } from "./build/registry.js";
+import { startMailSink } from "./mail/server.js";
+import { startNeon } from "./neon/server.js";
+import { startPostgres } from "./postgres/embedded.js";
+import { startQstash } from "./qstash/start.js";
+
+/** Ports of the stack; 0 takes any free one. */
+export interface StackPorts {
+  neon: number;
+  qstash: number;
+  mail: number;
+}
+
+export interface StackOptions {
+  /** Where Postgres keeps its data. */
+  dataFolder: string;
+  /** Start without the data of last time. */
+  fresh: boolean;
+  /** Another Postgres behind the Neon endpoint, instead of the embedded one. */
+  postgresUrl: string | undefined;
+  ports: StackPorts;
+}
+
+/** A running stack, without the application itself. */
+export interface Stack {
+  qstashUrl: string;
+  mailUrl: string;
+  /** The environment of an application on this stack, but for its own address. */
+  env: Record<string, string>;
+  close(): Promise<void>;
+}
+
+/** The key that local mode prints; it opens nothing but this machine. */
+export const DEV_SECRET = "antrean-dev-key-0000";
+
+/** Starts Postgres, its Neon endpoint, QStash and the mail sink, and migrates the database. */
+export async function startStack(options: StackOptions): Promise<Stack> {
+  const closers: (() => Promise<void>)[] = [];
+  const close = async (): Promise<void> => {
+    for (const closer of closers.reverse()) await closer();
+  };
+  try {
+    const databaseUrl = options.postgresUrl ?? (await startDatabase(options, closers));
+    const neon = await startNeon({ databaseUrl, port: options.ports.neon });
+    closers.push(() => neon.close());
+    const qstash = await startQstash({
+      port: options.ports.qstash,
+      portVariable: "QSTASH_PORT",
+    });
+    closers.push(() => qstash.close());
+    const mail = await startMailSink({ port: options.ports.mail });
+    closers.push(() => mail.close());
+    await migrateDatabase({ databaseUrl, databaseHttpUrl: neon.endpoint }, await readMigrations());
+    const { current, next } = qstash.keys();
+    return {
+      qstashUrl: qstash.url,
+      mailUrl: mail.url,
+      env: {
+        DATABASE_URL: databaseUrl,
+        DATABASE_HTTP_URL: neon.endpoint,
+        QSTASH_URL: qstash.url,
+        QSTASH_TOKEN: qstash.token,
+        QSTASH_CURRENT_SIGNING_KEY: current,
+        QSTASH_NEXT_SIGNING_KEY: next,
+        API_KEYS: `dev:admin:${DEV_SECRET}`,
+        CRON_SECRET: "antrean-dev-cron-0000",
+        // Local servers are what a developer points jobs at; the guards stay on for other networks.
+        OUTBOUND_ALLOW: "127.0.0.1:*,localhost:*",
+        RESEND_BASE_URL: mail.url,
+        RESEND_API_KEY: "re_local_mail_sink",
+        EMAIL_FROM: "Antrean <antrean@example.com>",
+      },
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function startDatabase(
+  options: StackOptions,
+  closers: (() => Promise<void>)[],
+): Promise<string> {
+  const dataDir = resolve(options.dataFolder, "postgres");
+  if (options.fresh) await rm(dataDir, { recursive: true, force: true });
+  await mkdir(options.dataFolder, { recursive: true });
+  const postgres = await startPostgres({ dataDir, persistent: true });
+  closers.push(() => postgres.stop());
+  return postgres.url;
+}
+
+/** Generates the registry anew and loads it, with the job types that are there now. */
+export async function loadRegistry(): Promise<Registry> {
+  await writeRegistry(resolve(import.meta.dirname, "../src/jobs"));
+  const { registry } = await import("../src/jobs/registry.gen.js");
+  return registry;
+}
