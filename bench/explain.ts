@@ -1,0 +1,65 @@
+/** Reads what the production statements cost, from EXPLAIN, without keeping what they do. */
+
+import type { SQL } from "drizzle-orm";
+import { PgDialect } from "drizzle-orm/pg-core";
+import type pg from "pg";
+import type { Database } from "../src/storage/client.js";
+
+/** What one statement touched. */
+export interface Cost {
+  /** Shared buffers hit and read, planning excluded. */
+  buffers: number;
+  walBytes: number;
+  executionMs: number;
+  plan: unknown;
+}
+
+const dialect = new PgDialect();
+
+/**
+ * Runs whatever statement `call` sends under EXPLAIN ANALYZE, and rolls it back.
+ *
+ * Shape: the call sees no rows, so it may throw; only the first statement is measured.
+ */
+export async function explain(
+  client: pg.ClientBase,
+  call: (db: Database) => Promise<unknown>,
+): Promise<Cost> {
+  let sent: SQL | undefined;
+  const capture: Database = {
+    run: async (statement) => {
+      sent ??= statement;
+      return [];
+    },
+    batch: async (statements) => {
+      sent ??= statements[0];
+      return [] as never;
+    },
+  };
+  await call(capture).catch(() => undefined);
+  if (!sent) throw new Error("the call sent no statement");
+  const { sql, params } = dialect.sqlToQuery(sent);
+  await client.query("begin");
+  try {
+    const { rows } = await client.query<{ "QUERY PLAN": ExplainedPlan[] }>(
+      `explain (analyze, buffers, wal, format json) ${sql}`,
+      params,
+    );
+    const [explained] = rows[0]?.["QUERY PLAN"] ?? [];
+    if (!explained) throw new Error("no plan came back");
+    const top = explained.Plan;
+    return {
+      buffers: top["Shared Hit Blocks"] + top["Shared Read Blocks"],
+      walBytes: top["WAL Bytes"] ?? 0,
+      executionMs: explained["Execution Time"],
+      plan: top,
+    };
+  } finally {
+    await client.query("rollback");
+  }
+}
+
+interface ExplainedPlan {
+  Plan: { "Shared Hit Blocks": number; "Shared Read Blocks": number; "WAL Bytes"?: number };
+  "Execution Time": number;
+}

@@ -1,0 +1,117 @@
+/**
+ * What claim, finish and the sweep's statements touch with few and with many rows.
+ *
+ * Run: npm run bench -- [rows]   (default 1,000 and 1,000,000; a million takes about a minute)
+ */
+
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import { v7 as uuidv7 } from "uuid";
+import { startNeon } from "../dev/neon/server.js";
+import { startPostgres } from "../dev/postgres/embedded.js";
+import { readMigrations } from "../src/cli/read-migrations.js";
+import type { Database } from "../src/storage/client.js";
+import { migrate } from "../src/storage/migrate.js";
+import { claim } from "../src/storage/sql/claim.js";
+import { claimDue } from "../src/storage/sql/claim-due.js";
+import { finish } from "../src/storage/sql/finish.js";
+import { health } from "../src/storage/sql/health.js";
+import { heartbeat } from "../src/storage/sql/heartbeat.js";
+import { probeSilentTypes } from "../src/storage/sql/probe-silent-types.js";
+import { read } from "../src/storage/sql/read.js";
+import { recoverLeases } from "../src/storage/sql/recover-leases.js";
+import { takeUnpublished } from "../src/storage/sql/take-unpublished.js";
+import { takeVanished } from "../src/storage/sql/take-vanished.js";
+import { type Cost, explain } from "./explain.js";
+import { fill } from "./fill.js";
+
+const sizes = process.argv.slice(2).map(Number).filter(Boolean);
+
+async function main(): Promise<void> {
+  const dataDir = await mkdtemp(join(tmpdir(), "antrean-bench-"));
+  const postgres = await startPostgres({ dataDir, persistent: false });
+  const neon = await startNeon({ databaseUrl: postgres.url });
+  const client = new pg.Client({ connectionString: postgres.url });
+  try {
+    await migrate(
+      { databaseUrl: postgres.url, databaseHttpUrl: neon.endpoint },
+      await readMigrations(),
+    );
+    await client.connect();
+    await client.query("set statement_timeout = 0");
+    for (const rows of sizes.length > 0 ? sizes : [1_000, 1_000_000]) {
+      const named = await fill(client, rows);
+      console.log(`\n${rows.toLocaleString("en")} rows, after vacuum`);
+      for (const [name, call] of calls(named)) print(name, await explain(client, call));
+    }
+  } finally {
+    await client.end();
+    await neon.close();
+    await postgres.stop();
+  }
+}
+
+function calls(named: {
+  dueJobId: string;
+  doneJobId: string;
+  runningJobId: string;
+  runningToken: string;
+}): [string, (db: Database) => Promise<unknown>][] {
+  const delivery = {
+    type: "bench.busy",
+    seq: 1,
+    lockToken: uuidv7(),
+    messageId: "msg_bench",
+    unknownIsPermit: false,
+    leases: { "bench.busy": 60 },
+  };
+  const held = { jobId: named.runningJobId, lockToken: named.runningToken };
+  const report = { code: "handler_error", message: "no" };
+  const types = [
+    { type: "bench.busy", publish: true, leaseSeconds: 60, delays: [30], jitterSeconds: 15 },
+  ];
+  return [
+    ["claim, named job is due", (db) => claim(db, { ...delivery, jobId: named.dueJobId })],
+    [
+      "claim, named job is done: permit",
+      (db) => claim(db, { ...delivery, jobId: named.doneJobId }),
+    ],
+    ["claim without a delivery", (db) => claimDue(db, types, uuidv7())],
+    ["heartbeat", (db) => heartbeat(db, { ...held, leaseSeconds: 60 }, undefined)],
+    [
+      "finish, completed",
+      (db) =>
+        finish(db, {
+          ...held,
+          attempt: 1,
+          publish: true,
+          report: { kind: "completed", result: null, resultOmitted: null },
+        }),
+    ],
+    [
+      "finish, retry",
+      (db) =>
+        finish(db, {
+          ...held,
+          attempt: 1,
+          publish: true,
+          report: { kind: "retry", delaySeconds: 30, ...report },
+        }),
+    ],
+    ["status", (db) => read(db, named.doneJobId, { tenant: "acme", keyName: "acme" })],
+    ["sweep: expired leases, none", (db) => recoverLeases(db, types, 200)],
+    ["sweep: not published, none", (db) => takeUnpublished(db, [], 500)],
+    ["sweep: vanished, none", (db) => takeVanished(db, [], 500)],
+    ["sweep: silent types", (db) => probeSilentTypes(db, [], 100)],
+    ["readiness", (db) => health(db)],
+  ];
+}
+
+function print(name: string, { buffers, walBytes, executionMs }: Cost): void {
+  const columns = [`${buffers} buffers`, `${walBytes} B WAL`, `${executionMs.toFixed(2)} ms`];
+  console.log(`  ${name.padEnd(34)} ${columns.map((column) => column.padStart(14)).join(" ")}`);
+}
+
+await main();

@@ -1,0 +1,79 @@
+/** What the entries share; web standards only, since one of them runs in workerd. */
+
+import type { Antrean, Platform } from "../compose.js";
+import { ConfigError } from "../config.js";
+
+/** Everything that a platform gives, except its way out to other hosts. */
+export const webPlatform: Omit<Platform, "outboundFetch"> = {
+  timers: { sleep },
+  random: Math.random,
+  writeLog: (line) => console.log(line),
+};
+
+/**
+ * Composes the application with its first use, since not every platform has an environment before.
+ *
+ * Errors: while the configuration has faults, requests are answered with 503 and a sweep throws
+ *         the `ConfigError`; both try again the next time.
+ */
+export function onFirstUse(start: () => Antrean): Antrean {
+  let running: Antrean | undefined;
+  const use = (): Antrean => {
+    running ??= start();
+    return running;
+  };
+  return {
+    async fetch(request, requestPlatform) {
+      let antrean: Antrean;
+      try {
+        antrean = use();
+      } catch (error) {
+        if (error instanceof ConfigError) return misconfigured(error);
+        throw error;
+      }
+      return antrean.fetch(request, requestPlatform);
+    },
+    sweep: async (requestPlatform) => use().sweep(requestPlatform),
+  };
+}
+
+/** QStash and clients come back after a time in which somebody may have read the log. */
+const RETRY_AFTER_SECONDS = 60;
+
+/** The faults go to the log and not to the client: they tell how this deployment is set up. */
+function misconfigured({ faults }: ConfigError): Response {
+  const requestId = crypto.randomUUID();
+  const at = new Date().toISOString();
+  webPlatform.writeLog(JSON.stringify({ event: "misconfigured", at, requestId, faults }));
+  const problem = {
+    type: "about:blank",
+    title: "Service misconfigured",
+    status: 503,
+    detail: "The configuration of this deployment has faults; its log names them.",
+    code: "misconfigured",
+    requestId,
+  };
+  return new Response(JSON.stringify(problem), {
+    status: problem.status,
+    headers: {
+      "content-type": "application/problem+json",
+      "cache-control": "no-store",
+      "retry-after": String(RETRY_AFTER_SECONDS),
+      "x-request-id": requestId,
+    },
+  });
+}
+
+/** Leaves neither a timer nor a listener behind: a signal may outlive many sleeps. */
+function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const wake = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", wake);
+      resolve();
+    };
+    const timer = setTimeout(wake, milliseconds);
+    signal?.addEventListener("abort", wake);
+  });
+}
