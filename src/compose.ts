@@ -6,6 +6,7 @@ import type { Registry } from "./core/define-job.js";
 import type { Ports, Store, Timers, Trigger } from "./core/ports.js";
 import { type SweepReport, sweep } from "./engine/sweep.js";
 import { createApp } from "./http/create-app.js";
+import { unreadableAllowEntries } from "./jobs/outbound/allow-list.js";
 import { createDatabase } from "./storage/client.js";
 import { LATEST_MIGRATION, type Migration, migrate } from "./storage/migrate.js";
 import { createStore } from "./storage/store.js";
@@ -49,6 +50,7 @@ const DATABASE_TIMEOUT_SECONDS = 10;
  */
 export function compose(config: Config, registry: Registry, platform: Platform): Antrean {
   checkRunTimes(config, registry);
+  checkOutboundAllow(config);
   const verify = createVerify({
     currentSigningKey: config.qstashCurrentSigningKey,
     nextSigningKey: config.qstashNextSigningKey,
@@ -116,6 +118,15 @@ function checkRunTimes(config: Config, registry: Registry): void {
       `job type "${type}": timeoutSeconds ${timeoutSeconds} + ${RUN_RESERVE_SECONDS} is more than MAX_RUN_SECONDS ${config.maxRunSeconds}`,
     ]);
   }
+}
+
+/** An entry that cannot be read would open nothing, and nobody would know why. */
+function checkOutboundAllow(config: Config): void {
+  const unreadable = unreadableAllowEntries(config.env.OUTBOUND_ALLOW);
+  if (unreadable.length === 0) return;
+  throw new ConfigError([
+    `OUTBOUND_ALLOW must list host, host:port or host:*; unreadable: ${unreadable.join(", ")}`,
+  ]);
 }
 
 /** Brings a database to the newest of the given migrations; see `storage/migrate`. */

@@ -1,15 +1,18 @@
 import type { Server } from "node:http";
 import { close, listen } from "../listen.js";
 import { manualClock, runningClock } from "./clock.js";
+import { createDeliveryControls, type DeliveryControls } from "./control/delivery-controls.js";
+import { createFaultControls, type FaultControls } from "./control/fault-controls.js";
 import { DeliveryLoop } from "./delivery/loop.js";
 import { runLive } from "./delivery/run-live.js";
 import { type Deliver, sendOverHttp } from "./delivery/send-over-http.js";
-import { createDeliveryControls, type DeliveryControls } from "./delivery-controls.js";
-import { createFaultControls, type FaultControls } from "./fault-controls.js";
 import { createApiServer } from "./http/server.js";
 import type { Quota } from "./state/plans.js";
 import { createState, defaultTenant, type State } from "./state/state.js";
 import type { StrictChecks } from "./wire/destination.js";
+
+export type { IdleReport, PendingMessage } from "./control/delivery-controls.js";
+export type { DeliveryResult } from "./delivery/loop.js";
 
 /** How to start the stand-in; everything has a default. */
 export interface QstashOptions {

@@ -28,7 +28,7 @@ export function onFirstUse(start: () => Antrean): Antrean {
       try {
         antrean = use();
       } catch (error) {
-        if (error instanceof ConfigError) return misconfigured(error);
+        if (error instanceof ConfigError) return misconfigured(request, error);
         throw error;
       }
       return antrean.fetch(request, requestPlatform);
@@ -37,19 +37,20 @@ export function onFirstUse(start: () => Antrean): Antrean {
   };
 }
 
-/** QStash and clients come back after a time in which somebody may have read the log. */
+/** Nobody mends a configuration sooner. */
 const RETRY_AFTER_SECONDS = 60;
 
 /** The faults go to the log and not to the client: they tell how this deployment is set up. */
-function misconfigured({ faults }: ConfigError): Response {
+function misconfigured(request: Request, { faults }: ConfigError): Response {
   const requestId = crypto.randomUUID();
   const at = new Date().toISOString();
   webPlatform.writeLog(JSON.stringify({ event: "misconfigured", at, requestId, faults }));
   const problem = {
-    type: "about:blank",
-    title: "Service misconfigured",
+    // Not PUBLIC_URL, which may be what is missing.
+    type: new URL("/api/docs#misconfigured", request.url).href,
+    title: "The deployment is misconfigured",
     status: 503,
-    detail: "The configuration of this deployment has faults; its log names them.",
+    detail: "Settings are missing or wrong; the log names them.",
     code: "misconfigured",
     requestId,
   };

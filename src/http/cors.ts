@@ -9,7 +9,12 @@ const PREFLIGHT_SECONDS = 600;
 
 /** Makes the rule from a comma-separated list of exact origins; none by default. */
 export function createCors(origins: string | undefined): Cors {
-  const listed = new Set((origins ?? "").split(",").map((each) => each.trim()).filter(Boolean));
+  const listed = new Set(
+    (origins ?? "")
+      .split(",")
+      .map((each) => each.trim())
+      .filter(Boolean),
+  );
   return (request, answer) => {
     if (listed.size === 0) return;
     // Also for other origins: a cache must not give one origin's answer to another.

@@ -1,7 +1,7 @@
 /** The HTTP application: routing by the declarations, and what every answer has in common. */
 
 import { Hono } from "hono";
-import { StoreUnavailableError } from "../core/ports.js";
+import { type Ports, StoreUnavailableError } from "../core/ports.js";
 import { createCallers } from "./callers.js";
 import { createCors } from "./cors.js";
 import { describeError } from "./describe-error.js";
@@ -55,17 +55,18 @@ function createAnswer(app: AppOptions): Answer {
     const startedMs = performance.now();
     const requestId = requestIdOf(request.headers);
     const traceparent = traceparentOf(request.headers);
-    const ports = app.portsFor({ requestId, traceparent, waitUntil: platform?.waitUntil });
     const { method } = request;
+    let ports: Ports | undefined;
     let response: Response;
     let code: string | undefined;
     try {
+      ports = app.portsFor({ requestId, traceparent, waitUntil: platform?.waitUntil });
       response = await produce({ app, request, requestId, traceparent, ports });
     } catch (thrown) {
       const problem = problemOf(thrown);
       code = problem.code;
       if (problem !== thrown) {
-        ports.log("request_failed", { method, route: path, code, ...describeError(thrown) });
+        ports?.log("request_failed", { method, route: path, code, ...describeError(thrown) });
       }
       response = problemResponse(problem, { requestId, publicUrl });
     }
@@ -75,7 +76,7 @@ function createAnswer(app: AppOptions): Answer {
     if (!headers.has("Cache-Control")) headers.set("Cache-Control", "no-store");
     cors(request, headers);
     const durationMs = Math.round(performance.now() - startedMs);
-    ports.log("request_handled", { method, route: path, status, code, durationMs });
+    ports?.log("request_handled", { method, route: path, status, code, durationMs });
     return response;
   };
 }

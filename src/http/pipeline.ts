@@ -2,12 +2,11 @@
 
 import type { Config, Role } from "../config.js";
 import { fingerprint } from "../core/fingerprint.js";
-import type { Actor } from "../core/ports.js";
 import { type Callers, unauthorized } from "./callers.js";
 import { readIdempotencyKey } from "./idempotency-key.js";
 import { notFound, Problem } from "./problem.js";
 import { checkMediaType, decodeText, parseBody, readBytes } from "./read-body.js";
-import type { CheckedRequest, Exchange, Idempotency, Route } from "./route.js";
+import type { Exchange, Route } from "./route.js";
 
 /** QStash's own calls: our messages have some 150 bytes. */
 const SIGNED_BODY_BYTES_MAX = 16_384;
@@ -34,34 +33,30 @@ export async function runRoute(
   const query = readQuery(route, new URL(request.url).searchParams);
   const idempotencyKey = route.operation ? readIdempotencyKey(request.headers) : undefined;
   const body = route.body && parseBody(bytes, route.body);
-  const checked: CheckedRequest = {
+  const params = readParams(route, pathValues);
+  const idempotency =
+    actor && body && route.operation && idempotencyKey !== undefined
+      ? {
+          // A key's name is its tenant, also where an admin creates jobs.
+          tenant: actor.keyName,
+          operation: route.operation,
+          idempotencyKey,
+          requestHash: await fingerprint(route.method, route.path, body.json),
+        }
+      : undefined;
+  return route.handle({
     ...exchange,
     actor,
-    idempotency: undefined,
-    params: readParams(route, pathValues),
+    idempotency,
+    params,
     query,
     body: body?.value,
     rawBody,
-  };
-  if (actor && body && route.operation && idempotencyKey !== undefined) {
-    const requestHash = await fingerprint(route.method, route.path, body.json);
-    checked.idempotency = idempotencyOf(actor, route.operation, idempotencyKey, requestHash);
-  }
-  return route.handle(checked);
+  });
 }
 
 function isKeyed(role: Route["role"]): role is Role {
   return role === "read" || role === "write" || role === "admin";
-}
-
-/** A key's name is its tenant, also where an admin creates jobs. */
-function idempotencyOf(
-  { keyName: tenant }: Actor,
-  operation: string,
-  idempotencyKey: string,
-  requestHash: string,
-): Idempotency {
-  return { tenant, operation, idempotencyKey, requestHash };
 }
 
 function bodyBytesMax({ role, body }: Route, config: Config): number {

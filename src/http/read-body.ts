@@ -40,19 +40,16 @@ export async function readBytes(request: Request, bytesMax: number): Promise<Uin
   return bytes;
 }
 
-const JSON_MEDIA_TYPE = /^application\/(?:[\w!#$&^.-]+\+)?json$/i;
+const JSON_MEDIA_TYPE = /^application\/(?:[\w!#$&^.+-]+\+)?json$/i;
 
 /** Refuses bodies that do not say they are JSON in UTF-8, or are compressed. */
 export function checkMediaType(headers: Headers): void {
   const [mediaType = "", ...parameters] = (headers.get("Content-Type") ?? "").split(";");
-  const charset = parameters
-    .map((parameter) => /^\s*charset\s*=\s*"?([^"\s]*)"?\s*$/i.exec(parameter)?.[1])
-    .find((each) => each !== undefined);
-  const coding = headers.get("Content-Encoding") ?? "identity";
+  const charsets = parameters.filter((parameter) => /^\s*charset\s*=/i.test(parameter));
   const accepted =
     JSON_MEDIA_TYPE.test(mediaType.trim()) &&
-    /^utf-?8$/i.test(charset ?? "utf-8") &&
-    /^identity$/i.test(coding);
+    charsets.every((charset) => /=\s*"?utf-?8"?\s*$/i.test(charset)) &&
+    /^identity$/i.test(headers.get("Content-Encoding") ?? "identity");
   if (accepted) return;
   const detail = "Send Content-Type: application/json, in UTF-8 and without Content-Encoding.";
   throw new Problem("unsupported_media_type", detail);

@@ -73,8 +73,8 @@ export default defineJob({
       timeoutSeconds: 30,
     };
     // Not inside `once`. Where an answer was lost, only the provider knows whether the e-mail is
-    // out, and it honours the key for 24 hours; our own backoff is at most an hour, so the first retry
-    // that gets through settles it. The ledger would cost two more round trips for each
+    // out. It honours the key for 24 hours and our own backoff is at most an hour, so the first
+    // retry that gets through settles it. The ledger would cost two more round trips for each
     // e-mail and, for a repeat after 24 hours (a dead letter replayed the next day), could only
     // choose between a second e-mail and asking a human. Types that want the question can wrap
     // their own call in `once(…, { ifUnknown: "dead_letter" })`.

@@ -1,4 +1,4 @@
-import { Client } from "@upstash/qstash";
+import { Client, Receiver } from "@upstash/qstash";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type QstashOptions, startQstash } from "../../dev/qstash/start.js";
 
@@ -50,6 +50,21 @@ describe("the delivery request", () => {
       "upstash-region": "EU-CENTRAL-1",
       "upstash-signature": expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+$/),
     });
+  });
+
+  test("a GET carries no body, and its signature says so", async () => {
+    const { qstash, client, received } = await setup();
+    await client.publish({ url, method: "GET", body: "ignored" });
+    await qstash.deliverDue();
+    expect(received).toMatchObject([{ method: "GET", body: "" }]);
+    const { current, next } = qstash.keys();
+    const receiver = new Receiver({
+      currentSigningKey: current,
+      nextSigningKey: next,
+      devMode: false,
+    });
+    const signature = received[0]?.headers.get("upstash-signature") ?? "";
+    expect(await receiver.verify({ signature, body: "", url })).toBe(true);
   });
 
   test("goes to the rewritten address while the signature keeps the destination", async () => {

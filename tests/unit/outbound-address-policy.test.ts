@@ -210,8 +210,23 @@ describe("OUTBOUND_ALLOW opens exactly what it names", () => {
     expect(callable(["http://u:p@10.0.0.1/"], allow)).toEqual([]);
   });
 
+  test("host:* opens every port of that host", () => {
+    const open = ["http://127.0.0.1:1/", "http://127.0.0.1:54321/", "http://[::1]:22/"];
+    expect(callable(open, "127.0.0.1:*,[::1]:*")).toEqual(open);
+    expect(callable(["http://127.0.0.2:1/", "http://a.127.0.0.1:1/"], "127.0.0.1:*")).toEqual([]);
+  });
+
   test("an entry that cannot be read opens nothing and can be reported", () => {
-    const bad = ["http://10.0.0.1", "10.0.0.1:0", "10.0.0.1:70000", "10.0.0.1:x", "*.local", "a b"];
+    const bad = [
+      "http://10.0.0.1",
+      "10.0.0.1:0",
+      "10.0.0.1:70000",
+      "10.0.0.1:x",
+      "*.local",
+      "a b",
+      "*",
+      "*:80",
+    ];
     const list = `${bad.join(",")},, 10.0.0.2 ,`;
     expect(unreadableAllowEntries(list)).toEqual(bad);
     expect(unreadableAllowEntries(undefined)).toEqual([]);

@@ -1,4 +1,4 @@
-import { postMessage } from "../post-message.js";
+import { postMessage } from "../operations/post-message.js";
 import type { DeadLetter } from "../state/dead-letters.js";
 import type { Answer, Message } from "../state/message.js";
 import type { State } from "../state/state.js";
@@ -31,7 +31,8 @@ function post(
       ...delivery,
       delayMs: 0,
       contentBasedDeduplication: false,
-      labels: message.options.labels,
+      labels: [],
+      // The report holds the message it is about.
       redaction: message.options.redaction,
     },
     publishHeaders: new Headers({ "content-type": "application/json" }),

@@ -1,6 +1,6 @@
 import { enterFlowControl, type FlowControl, flowControlOpensAt } from "../state/flow-control.js";
 import type { Message } from "../state/message.js";
-import { queueIsOpen, queueOf, takeQueuePlace } from "../state/queues.js";
+import { queueIsOpen, queueOf, takeQueuePlace, turnIn } from "../state/queues.js";
 import type { State } from "../state/state.js";
 
 /**
@@ -10,7 +10,7 @@ import type { State } from "../state/state.js";
 export function opensAt(state: State, message: Message, now: number): number {
   if (message.tenant.activeCount >= state.plan.maxParallelism) return Number.POSITIVE_INFINITY;
   const queue = queueOf(message);
-  if (queue && !queueIsOpen(queue, message)) return Number.POSITIVE_INFINITY;
+  if (queue && !queueIsOpen(queue, turnIn(queue, message))) return Number.POSITIVE_INFINITY;
   const control = flowControlOf(message);
   return control ? flowControlOpensAt(control, now) : now;
 }
@@ -28,6 +28,14 @@ export function leaveGates(message: Message): void {
   message.tenant.activeCount -= 1;
   const control = flowControlOf(message);
   if (control) control.parallelismCount -= 1;
+}
+
+/** Names the gates a message meets: of one lane, either every message may start or none. */
+export function laneOf(message: Message): string {
+  const queue = queueOf(message);
+  const queueGate = queue ? [queue.name, turnIn(queue, message)] : [];
+  const flowControlGate = message.options.flowControl?.key ?? null;
+  return JSON.stringify([message.tenant.token, flowControlGate, ...queueGate]);
 }
 
 function flowControlOf(message: Message): FlowControl | undefined {

@@ -1,4 +1,5 @@
-import { fireDueSchedules, nextScheduleAt } from "../schedules.js";
+import { fireDueSchedules, nextScheduleAt } from "../operations/schedules.js";
+import { comesBefore, countDue } from "../state/mailbox.js";
 import type { Answer, Message } from "../state/message.js";
 import type { State } from "../state/state.js";
 import { attempt, buildOutgoing, failure } from "./attempt.js";
@@ -71,14 +72,11 @@ export class DeliveryLoop {
 
   /** Takes the messages that may start now out of the mailbox, and their slots. */
   takeReady(limit = Number.POSITIVE_INFINITY): Message[] {
-    const { mailbox, faults } = this.state;
-    const now = this.state.clock.now();
-    const due = mailbox.dueBy(this.horizon());
-    if (faults.shuffle) shuffle(due, faults.random);
     const ready: Message[] = [];
-    for (const message of due) {
-      if (ready.length >= limit) break;
-      if (opensAt(this.state, message, now) > now || !mailbox.remove(message)) continue;
+    while (ready.length < limit) {
+      const message = this.pickOpen();
+      if (!message) break;
+      this.state.mailbox.remove(message);
       this.start(message);
       ready.push(message);
     }
@@ -131,11 +129,14 @@ export class DeliveryLoop {
   /** When the next message becomes deliverable by time alone. */
   nextMessageAt(): number | undefined {
     const { mailbox, clock, faults } = this.state;
-    const nextDueAt = mailbox.nextDueAfter(this.horizon());
-    let firstAt = nextDueAt && nextDueAt - faults.earlySeconds * 1000;
-    for (const message of mailbox.dueBy(this.horizon())) {
-      const at = opensAt(this.state, message, clock.now());
-      if (Number.isFinite(at)) firstAt = earliest(firstAt, at);
+    let firstAt: number | undefined;
+    for (const lane of mailbox.lanes()) {
+      const dueCount = countDue(lane, this.horizon());
+      const [head] = lane;
+      const opens = dueCount > 0 && head ? opensAt(this.state, head, clock.now()) : undefined;
+      if (opens !== undefined && Number.isFinite(opens)) firstAt = earliest(firstAt, opens);
+      const next = lane[dueCount];
+      if (next) firstAt = earliest(firstAt, next.dueAt - faults.earlySeconds * 1000);
     }
     return firstAt;
   }
@@ -150,6 +151,23 @@ export class DeliveryLoop {
   /** Ends all running deliveries. */
   abortAll(): void {
     for (const { abort } of this.active.values()) abort.abort(new Error("the stand-in is closing"));
+  }
+
+  /** The first message that may start now; any of them when the order is to be random. */
+  private pickOpen(): Message | undefined {
+    const { mailbox, clock, faults } = this.state;
+    const now = clock.now();
+    const open: Message[] = [];
+    for (const lane of mailbox.lanes()) {
+      const dueCount = countDue(lane, this.horizon());
+      const message = lane[faults.shuffle ? Math.floor(faults.random() * dueCount) : 0];
+      if (message && dueCount > 0 && opensAt(this.state, message, now) <= now) open.push(message);
+    }
+    if (faults.shuffle) return open[Math.floor(faults.random() * open.length)];
+    return open.reduce<Message | undefined>(
+      (first, each) => (first && comesBefore(first, each) ? first : each),
+      undefined,
+    );
   }
 
   private async attemptAll(message: Message, count: number): Promise<Answer[]> {
@@ -209,12 +227,4 @@ function describe({ status, headers, body, error }: Answer) {
 
 function earliest(a: number | undefined, b: number | undefined): number | undefined {
   return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
-}
-
-/** Fisher and Yates. */
-function shuffle<T>(items: T[], random: () => number): void {
-  for (let last = items.length - 1; last > 0; last -= 1) {
-    const other = Math.floor(random() * (last + 1));
-    [items[last], items[other]] = [items[other] as T, items[last] as T];
-  }
 }

@@ -16,8 +16,8 @@
  *   POST /__dev/faults          {"duplicateRate"?, "dropRate"?, "loseAnswerRate"?, "earlySeconds"?, "shuffle"?}
  */
 import * as z from "zod";
-import type { DeliveryControls } from "../delivery-controls.js";
-import type { FaultControls } from "../fault-controls.js";
+import type { DeliveryControls } from "../control/delivery-controls.js";
+import type { FaultControls } from "../control/fault-controls.js";
 import { defaultTenant, type State } from "../state/state.js";
 import { parseBody } from "./request-body.js";
 import type { ApiAnswer, ApiRequest, Route } from "./router.js";

@@ -1,8 +1,8 @@
-import { retryDeadLetter } from "../retry-dead-letter.js";
+import { retryDeadLetter } from "../operations/retry-dead-letter.js";
 import type { DeadLetter } from "../state/dead-letters.js";
 import { retentionStartAt } from "../state/state.js";
 import { deadLetterView } from "../views/message-view.js";
-import { ApiError } from "./api-error.js";
+import { ApiError } from "../wire/api-error.js";
 import { readFilter, readPage } from "./filters.js";
 import { type ApiAnswer, type Context, ok, type Route } from "./router.js";
 

@@ -1,5 +1,5 @@
 import type { Message } from "../state/message.js";
-import { ApiError } from "./api-error.js";
+import { ApiError } from "../wire/api-error.js";
 
 /** Something that a listing shows and a filter decides about. */
 export interface Listed {

@@ -1,5 +1,5 @@
 import { type FlowControl, resetRate } from "../state/flow-control.js";
-import { ApiError } from "./api-error.js";
+import { ApiError } from "../wire/api-error.js";
 import { type ApiAnswer, type Context, ok, type Route } from "./router.js";
 
 /** Flow control. A key may hold slashes, so it is the rest of the path up to the known suffix. */
@@ -80,8 +80,11 @@ function view({ state, tenant }: Context, control: FlowControl): object {
   const now = state.clock.now();
   const isPeriodOver = now >= control.ratePeriodStartAt + control.ratePeriodSeconds * 1000;
   const waiting = state.mailbox
-    .dueBy(now)
-    .filter((each) => each.tenant === tenant && each.options.flowControl?.key === control.key);
+    .all()
+    .filter(
+      ({ dueAt, options, ...each }) =>
+        dueAt <= now && each.tenant === tenant && options.flowControl?.key === control.key,
+    );
   return {
     flowControlKey: control.key,
     waitListSize: waiting.length,

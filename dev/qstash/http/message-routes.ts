@@ -1,7 +1,7 @@
-import { cancelMessage } from "../cancel.js";
+import { cancelMessage } from "../operations/cancel-message.js";
 import type { Message } from "../state/message.js";
 import { messageView } from "../views/message-view.js";
-import { ApiError } from "./api-error.js";
+import { ApiError } from "../wire/api-error.js";
 import { readFilter, valuesOf } from "./filters.js";
 import type { ApiAnswer, Context, Route } from "./router.js";
 

@@ -1,4 +1,4 @@
-import { type PreparedMessage, prepareMessage } from "../publish.js";
+import { type PreparedMessage, prepareMessage } from "../operations/publish.js";
 import { readDestination } from "../wire/destination.js";
 import type { Context } from "./router.js";
 

@@ -1,5 +1,5 @@
 import type { State } from "../state/state.js";
-import { ApiError } from "./api-error.js";
+import { ApiError } from "../wire/api-error.js";
 
 /** What happens to a publish besides an error answer. */
 export type PublishDisturbance = "hang" | "cut" | undefined;

@@ -1,6 +1,11 @@
-import { acceptAll, type PreparedMessage, type Published, prepareMessage } from "../publish.js";
+import {
+  acceptAll,
+  type PreparedMessage,
+  type Published,
+  prepareMessage,
+} from "../operations/publish.js";
+import { ApiError } from "../wire/api-error.js";
 import { readDestination } from "../wire/destination.js";
-import { ApiError } from "./api-error.js";
 import { prepareFromTarget } from "./prepare-from-target.js";
 import { type BatchItem, readBatch } from "./request-body.js";
 import type { ApiAnswer, Context, Route } from "./router.js";

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { cancelMessage } from "../cancel.js";
-import { ensureQueue } from "../ensure-queue.js";
+import { cancelMessage } from "../operations/cancel-message.js";
+import { ensureQueue } from "../operations/ensure-queue.js";
 import type { Queue } from "../state/queues.js";
-import { ApiError } from "./api-error.js";
+import { ApiError } from "../wire/api-error.js";
 import { parseBody } from "./request-body.js";
 import { type ApiAnswer, type Context, ok, type Route } from "./router.js";
 

@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { ApiError } from "./api-error.js";
+import { ApiError } from "../wire/api-error.js";
+import { toHeaders } from "../wire/headers.js";
 
 const batchSchema = z.array(
   z.object({
@@ -22,7 +23,7 @@ export interface BatchItem {
 export function readBatch(body: Buffer): BatchItem[] {
   return parseBody(body, batchSchema).map(({ destination, headers, body, queue }) => ({
     destination,
-    headers: toHeaders(headers),
+    headers: toHeaders(Object.entries(headers)),
     body: Buffer.from(body),
     queueName: queue,
   }));
@@ -40,12 +41,4 @@ export function parseBody<T>(body: Buffer, schema: z.ZodType<T>): T {
   if (!result.success)
     throw new ApiError(400, `invalid request body: ${z.prettifyError(result.error)}`);
   return result.data;
-}
-
-function toHeaders(record: Record<string, string | string[]>): Headers {
-  const headers = new Headers();
-  for (const [name, values] of Object.entries(record)) {
-    for (const value of [values].flat()) headers.append(name, value);
-  }
-  return headers;
 }

@@ -1,8 +1,8 @@
-import { deduplicationKey } from "../publish.js";
-import { pauseSchedule, putSchedule, resumeSchedule } from "../schedules.js";
+import { deduplicationKey } from "../operations/publish.js";
+import { pauseSchedule, putSchedule, resumeSchedule } from "../operations/schedules.js";
 import type { Schedule } from "../state/schedule.js";
 import { scheduleView } from "../views/schedule-view.js";
-import { ApiError } from "./api-error.js";
+import { ApiError } from "../wire/api-error.js";
 import { prepareFromTarget } from "./prepare-from-target.js";
 import { type ApiAnswer, type Context, ok, type Route } from "./router.js";
 
@@ -27,7 +27,9 @@ export async function createSchedule(context: Context): Promise<ApiAnswer> {
   const prepared = await prepareFromTarget(context, header("upstash-queue-name"));
   const now = state.clock.now();
   const url = "url" in prepared.target ? prepared.target.url : prepared.target.topicName;
-  const key = deduplicationKey(prepared, { url });
+  const given = deduplicationKey(prepared, { url });
+  // Apart from the ids of messages: a repeat must be answered with a schedule.
+  const key = given && `schedule ${given}`;
   const originalId = key && tenant.deduplication.find(key, now);
   if (originalId) return { status: 202, body: { scheduleId: originalId, deduplicated: true } };
   const { scheduleId } = putSchedule(state, tenant, {

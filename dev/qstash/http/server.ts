@@ -1,46 +1,44 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { State } from "../state/state.js";
 import type { Tenant } from "../state/tenant.js";
-import { ApiError } from "./api-error.js";
-import type { DevContext } from "./dev-routes.js";
-import { devRoutes } from "./dev-routes.js";
-import { type PublishDisturbance, takePublishFault } from "./publish-faults.js";
+import { ApiError } from "../wire/api-error.js";
+import { type DevContext, devRoutes } from "./dev-routes.js";
+import { takePublishFault } from "./publish-faults.js";
 import { type ApiAnswer, type ApiRequest, findRoute } from "./router.js";
 import { routes } from "./routes.js";
 
 const maxRequestBytes = 100 * 1024 * 1024; // The most that one REST call may carry.
 const maxHeaderBytes = 64 * 1024; // Destinations stand in the request line and may be long.
 
+/** What goes back: without an answer the caller waits for ever; a cut one was given, but is lost. */
+interface Reply {
+  readonly answer?: ApiAnswer;
+  readonly isCut?: boolean;
+}
+
 /** Makes the HTTP side of the stand-in: authentication, routing, errors and publish faults. */
 export function createApiServer(dev: DevContext): Server {
-  return createServer({ maxHeaderSize: maxHeaderBytes }, (incoming, outgoing) => {
-    answer(dev, incoming)
-      .catch((error: unknown) => ({ answer: errorAnswer(error), disturbance: undefined }))
-      .then(({ answer: { status, body, headers }, disturbance }) => {
-        if (disturbance === "hang") return;
-        if (disturbance === "cut") outgoing.destroy();
-        else send(outgoing, status, body, headers);
-      });
+  return createServer({ maxHeaderSize: maxHeaderBytes }, async (incoming, outgoing) => {
+    const { answer, isCut } = await reply(dev, incoming).catch((error: unknown) => ({
+      answer: errorAnswer(error),
+      isCut: false,
+    }));
+    if (isCut) outgoing.destroy();
+    else if (answer) send(outgoing, answer);
   });
 }
 
-interface Answered {
-  answer: ApiAnswer;
-  disturbance: PublishDisturbance;
-}
-
-async function answer(dev: DevContext, incoming: IncomingMessage): Promise<Answered> {
+async function reply(dev: DevContext, incoming: IncomingMessage): Promise<Reply> {
   const request = await readRequest(incoming);
-  if (request.path.startsWith("/__dev/"))
-    return { answer: await control(dev, request), disturbance: undefined };
+  if (request.path.startsWith("/__dev/")) return { answer: await control(dev, request) };
   const tenant = authenticate(dev.state, request);
   const found = findRoute(routes, request.method, request.path);
   if (!found) throw new ApiError(404, `no route for ${request.method} ${request.path}`);
   const disturbance = found.route.publishes ? takePublishFault(dev.state) : undefined;
-  // A hanging service has not accepted the message.
-  if (disturbance === "hang") return { answer: { status: 0 }, disturbance };
+  // A hanging service has not accepted the message, one that is cut off has.
+  if (disturbance === "hang") return {};
   const context = { state: dev.state, tenant, request, params: found.params };
-  return { answer: await found.route.handle(context), disturbance };
+  return { answer: await found.route.handle(context), isCut: disturbance === "cut" };
 }
 
 async function control(dev: DevContext, request: ApiRequest): Promise<ApiAnswer> {
@@ -102,19 +100,13 @@ function errorAnswer(error: unknown): ApiAnswer {
   if (error instanceof ApiError) {
     return { status: error.status, body: { error: error.message }, headers: error.headers };
   }
-  // Malformed percent signs and header values that no request may carry.
-  if (error instanceof URIError || error instanceof TypeError) {
-    return { status: 400, body: { error: error.message } };
-  }
-  return { status: 500, body: { error: error instanceof Error ? error.message : String(error) } };
+  // Malformed percent signs in the path.
+  if (error instanceof URIError) return { status: 400, body: { error: error.message } };
+  console.error("[qstash] a request failed in the stand-in itself:", error);
+  return { status: 500, body: { error: "internal error of the stand-in" } };
 }
 
-function send(
-  outgoing: ServerResponse,
-  status: number,
-  body: unknown,
-  headers: ApiAnswer["headers"],
-): void {
+function send(outgoing: ServerResponse, { status, body, headers }: ApiAnswer): void {
   const text = body === undefined ? "" : JSON.stringify(body);
   if (text) outgoing.setHeader("Content-Type", "application/json");
   outgoing.writeHead(status, headers).end(text);

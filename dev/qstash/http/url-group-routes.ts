@@ -2,9 +2,10 @@ import * as z from "zod";
 import type { State } from "../state/state.js";
 import type { Tenant } from "../state/tenant.js";
 import type { Endpoint, UrlGroup } from "../state/url-group.js";
+import { ApiError } from "../wire/api-error.js";
 import { assertHttpDestination } from "../wire/destination.js";
+import { toHeaders } from "../wire/headers.js";
 import { assertName } from "../wire/names.js";
-import { ApiError } from "./api-error.js";
 import { parseBody } from "./request-body.js";
 import { type ApiAnswer, type Context, ok, type Route } from "./router.js";
 
@@ -36,7 +37,8 @@ function show(context: Context): ApiAnswer {
 
 function setDefaultHeaders(context: Context): ApiAnswer {
   const group = find(context);
-  group.defaultHeaders = parseBody(context.request.body, headersSchema).headers;
+  const { headers } = parseBody(context.request.body, headersSchema);
+  group.defaultHeaders = toHeaders(Object.entries(headers));
   group.updatedAt = context.state.clock.now();
   return ok;
 }
@@ -90,7 +92,7 @@ function ensureGroup(state: State, tenant: Tenant, name: string): UrlGroup {
     throw new ApiError(412, `quota maxTopics exceeded, current limit: ${maxUrlGroups}`);
   }
   const now = state.clock.now();
-  return { name, createdAt: now, updatedAt: now, endpoints: [], defaultHeaders: {} };
+  return { name, createdAt: now, updatedAt: now, endpoints: [], defaultHeaders: new Headers() };
 }
 
 function view({ name, createdAt, updatedAt, endpoints }: UrlGroup): object {

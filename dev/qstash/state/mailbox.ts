@@ -1,72 +1,88 @@
 import type { Message } from "./message.js";
 
-/** The messages that wait to be delivered, in the order of their due time and arrival. */
+/** Waiting messages that meet the same gates, in the order of their due time and arrival. */
+export type Lane = readonly Message[];
+
+/**
+ * The messages that wait to be delivered. They stand in lanes, because thousands may be due behind one
+ * closed gate and every delivery that ends makes the loop look again: it looks at the heads only.
+ */
 export class Mailbox {
-  private readonly waiting: Message[] = [];
+  private readonly byKey = new Map<string, Message[]>();
   private lastSequence = 0;
 
+  constructor(private readonly laneOf: (message: Message) => string) {}
+
   get size(): number {
-    return this.waiting.length;
+    return this.lanes().reduce((sum, lane) => sum + lane.length, 0);
+  }
+
+  lanes(): Lane[] {
+    return [...this.byKey.values()];
   }
 
   /** Puts a message in its place; it arrives last among those due at the same instant. */
   add(message: Message, dueAt: number): void {
-    message.dueAt = dueAt;
     this.lastSequence += 1;
     message.sequence = this.lastSequence;
+    message.dueAt = dueAt;
     message.phase = "waiting";
-    this.waiting.splice(this.placeOf(message), 0, message);
+    message.laneKey = this.laneOf(message);
+    const lane = this.byKey.get(message.laneKey);
+    if (lane) lane.splice(placeIn(lane, message), 0, message);
+    else this.byKey.set(message.laneKey, [message]);
   }
 
   /** Takes a message out; false when it was not waiting. */
   remove(message: Message): boolean {
-    const place = this.placeOf(message);
-    if (this.waiting[place] !== message) return false;
-    this.waiting.splice(place, 1);
+    const lane = this.byKey.get(message.laneKey);
+    if (!lane) return false;
+    const place = placeIn(lane, message);
+    if (lane[place] !== message) return false;
+    lane.splice(place, 1);
+    if (lane.length === 0) this.byKey.delete(message.laneKey);
     return true;
-  }
-
-  /** The messages due at that instant or before, in order. */
-  dueBy(at: number): Message[] {
-    return this.waiting.slice(0, this.firstDueAfter(at));
-  }
-
-  /** When the first message after that instant becomes due. */
-  nextDueAfter(at: number): number | undefined {
-    return this.waiting[this.firstDueAfter(at)]?.dueAt;
   }
 
   /** Finds a waiting message; the original before its copies. */
   find(messageId: string): Message | undefined {
-    const found = this.waiting.filter((message) => message.messageId === messageId);
+    const found = this.lanes().flatMap((lane) =>
+      lane.filter((each) => each.messageId === messageId),
+    );
     return found.find((message) => !message.isCopy) ?? found[0];
   }
 
-  all(): readonly Message[] {
-    return this.waiting;
+  /** All waiting messages, in order. */
+  all(): Message[] {
+    return this.lanes()
+      .flat()
+      .sort((a, b) => (comesBefore(a, b) ? -1 : 1));
   }
+}
 
-  private firstDueAfter(at: number): number {
-    return this.search((message) => message.dueAt <= at);
-  }
+/** Says which of two messages is delivered first when both may be. */
+export function comesBefore(a: Message, b: Message): boolean {
+  return a.dueAt < b.dueAt || (a.dueAt === b.dueAt && a.sequence < b.sequence);
+}
 
-  private placeOf(target: Message): number {
-    return this.search(
-      ({ dueAt, sequence }) =>
-        dueAt < target.dueAt || (dueAt === target.dueAt && sequence < target.sequence),
-    );
-  }
+/** How many messages of a lane are due at that instant; the next one is the first that is not. */
+export function countDue(lane: Lane, at: number): number {
+  return search(lane, (message) => message.dueAt <= at);
+}
 
-  /** Binary search: tens of thousands of messages may wait, and every delivery asks. */
-  private search(isBefore: (message: Message) => boolean): number {
-    let low = 0;
-    let high = this.waiting.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      const message = this.waiting[middle];
-      if (message && isBefore(message)) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+function placeIn(lane: Lane, target: Message): number {
+  return search(lane, (message) => comesBefore(message, target));
+}
+
+/** Binary search for the first message for which `isBefore` no longer holds. */
+function search(lane: Lane, isBefore: (message: Message) => boolean): number {
+  let low = 0;
+  let high = lane.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const message = lane[middle];
+    if (message && isBefore(message)) low = middle + 1;
+    else high = middle;
   }
+  return low;
 }

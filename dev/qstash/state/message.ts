@@ -43,6 +43,8 @@ export interface Message {
   dueAt: number;
   /** Breaks ties between equal due times: the order of arrival. */
   sequence: number;
+  /** Where it stands in the mailbox. */
+  laneKey: string;
   finishedAt?: number;
   cancelRequested: boolean;
   loseNextAnswer: boolean;

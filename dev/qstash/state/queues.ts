@@ -51,11 +51,20 @@ export function queueOf(message: Message): Queue | undefined {
   return owner.route.queueName ? owner.tenant.queues.get(owner.route.queueName) : undefined;
 }
 
-/** Says whether the queue lets this message start: its turn, or one it has begun already. */
-export function queueIsOpen(queue: Queue, message: Message): boolean {
-  if (message.reportsOn || message.isCopy) return true;
+/** How a message stands to its queue: it waits for its turn, was started before, or needs no turn. */
+export type Turn = "waiting" | "begun" | "free";
+
+/** A callback belongs to a message that has its turn, and a copy is a fault that knows no order. */
+export function turnIn(queue: Queue, message: Message): Turn {
+  if (message.reportsOn || message.isCopy) return "free";
+  return queue.holders.has(message.messageId) ? "begun" : "waiting";
+}
+
+/** Says whether the queue lets a message of that turn start. */
+export function queueIsOpen(queue: Queue, turn: Turn): boolean {
+  if (turn === "free") return true;
   if (queue.isPaused) return false;
-  return queue.holders.has(message.messageId) || queue.holders.size < queue.parallelism;
+  return turn === "begun" || queue.holders.size < queue.parallelism;
 }
 
 /** Takes the message's place in its queue; a retry has it already. */

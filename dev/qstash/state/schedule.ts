@@ -1,4 +1,4 @@
-import type { PreparedMessage } from "../publish.js";
+import type { PreparedMessage } from "../operations/publish.js";
 import type { Message } from "./message.js";
 
 /** A recurring publish. */

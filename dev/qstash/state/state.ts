@@ -1,4 +1,5 @@
 import type { Clock } from "../clock.js";
+import { laneOf } from "../delivery/gates.js";
 import type { StrictChecks } from "../wire/destination.js";
 import { type Faults, noFaults } from "./faults.js";
 import { Mailbox } from "./mailbox.js";
@@ -47,7 +48,7 @@ export function createState(settings: Settings, clock: Clock): State {
     plan: plans[settings.quota],
     clock,
     tenants: localUsers.map((user) => new Tenant(user.token, user.keys)),
-    mailbox: new Mailbox(),
+    mailbox: new Mailbox(laneOf),
     faults: noFaults(settings.seed),
     counts: {
       publishRequests: 0,

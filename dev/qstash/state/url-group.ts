@@ -11,5 +11,5 @@ export interface UrlGroup {
   updatedAt: number;
   endpoints: readonly Endpoint[];
   /** Publish headers that a message to the group gets unless it sets them itself. */
-  defaultHeaders: Readonly<Record<string, string>>;
+  defaultHeaders: Headers;
 }

@@ -1,4 +1,4 @@
-import { newId } from "./ids.js";
+import { newId } from "../wire/ids.js";
 
 /** A user's signing keys; `previous` is what `current` was before the last rotation. */
 export interface KeyRing {

@@ -1,6 +1,5 @@
 import { lookup } from "node:dns/promises";
-import { ApiError } from "../http/api-error.js";
-import { isHttpUrl } from "./publish-options.js";
+import { ApiError } from "./api-error.js";
 
 /** A destination as it stood in the request, and the configuration found in its query. */
 export interface RawDestination {
@@ -46,6 +45,11 @@ function repair(text: string): string {
 
 function decodePair(pair: string): string[] {
   return [...new URLSearchParams(pair)].flat();
+}
+
+/** Says whether a text is an absolute http(s) URL. */
+export function isHttpUrl(text: string): boolean {
+  return /^https?:\/\//i.test(text) && URL.canParse(text);
 }
 
 /** Throws the service's own 400 when a destination is no http(s) URL. */

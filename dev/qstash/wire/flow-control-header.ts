@@ -1,4 +1,4 @@
-import { ApiError } from "../http/api-error.js";
+import { ApiError } from "./api-error.js";
 import { parseSecondsOrDurationMs } from "./duration.js";
 
 /** What a message asks of its flow-control key. */

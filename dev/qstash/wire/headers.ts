@@ -1,3 +1,5 @@
+import { ApiError } from "./api-error.js";
+
 /** Header name and value pairs, names in Go's canonical casing, as the API shows them. */
 export type HeaderList = readonly (readonly [name: string, value: string])[];
 
@@ -20,4 +22,19 @@ export function headerRecord(headers: HeaderList | Headers): Record<string, stri
     else record[canonical] = [value];
   }
   return record;
+}
+
+/** Makes headers of names and values; throws an ApiError (400) for one that can be no header. */
+export function toHeaders(
+  entries: Iterable<readonly [string, string | readonly string[]]>,
+): Headers {
+  const headers = new Headers();
+  for (const [name, values] of entries) {
+    try {
+      for (const value of [values].flat()) headers.append(name, value);
+    } catch {
+      throw new ApiError(400, `invalid header: ${name}`);
+    }
+  }
+  return headers;
 }

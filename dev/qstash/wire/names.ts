@@ -1,4 +1,4 @@
-import { ApiError } from "../http/api-error.js";
+import { ApiError } from "./api-error.js";
 
 /** Refuses a name that is not made of letters, digits, dots, hyphens and underscores. */
 export function assertName(name: string, what: string): void {

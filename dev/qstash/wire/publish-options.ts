@@ -1,4 +1,5 @@
-import { ApiError } from "../http/api-error.js";
+import { ApiError } from "./api-error.js";
+import { isHttpUrl } from "./destination.js";
 import { parseDurationMs } from "./duration.js";
 import { type FlowControlSetting, parseFlowControl } from "./flow-control-header.js";
 import { canonicalHeaderName, type HeaderList } from "./headers.js";
@@ -120,11 +121,6 @@ function parseCallback(
       ...prefixedHeaders(headers, `${name}-forward-`),
     ],
   };
-}
-
-/** Says whether a text is an absolute http(s) URL. */
-export function isHttpUrl(text: string): boolean {
-  return /^https?:\/\//i.test(text) && URL.canParse(text);
 }
 
 function deliveredHeaders(headers: Headers): HeaderList {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { ApiError } from "../http/api-error.js";
+import { ApiError } from "./api-error.js";
 import { canonicalHeaderName, type HeaderList } from "./headers.js";
 
 /** What the API hides of a message; the delivery itself is never changed. */

@@ -1,5 +1,5 @@
 import { createHash, createHmac } from "node:crypto";
-import { newId } from "../state/ids.js";
+import { newId } from "./ids.js";
 
 /** What one signature covers. */
 export interface Claims {

@@ -1,8 +1,8 @@
 /**
- * Reads OUTBOUND_ALLOW: comma-separated `host` or `host:port`, exact names or addresses.
+ * Reads OUTBOUND_ALLOW: comma-separated hosts, exact names or addresses.
  *
  * `host` opens a host that is refused otherwise, at the ports that are open to everybody;
- * `host:port` opens exactly that port of that host.
+ * `host:port` opens exactly that port of that host, `host:*` every one (for a machine of one's own).
  */
 
 /** Ports of web servers; any other may be a database, a mail server or a shell. */
@@ -10,22 +10,18 @@ export const OPEN_PORTS: readonly number[] = [80, 443, 8080, 8443];
 
 interface AllowedPlace {
   host: string;
-  port: number | null;
+  opens(port: number): boolean;
 }
 
-const ENTRY_PATTERN = /^(?<host>\[[^\]]+\]|[^:]+)(?::(?<port>\d{1,5}))?$/;
+const ENTRY_PATTERN = /^(?<host>\[[^\]]+\]|[^:]+)(?::(?<port>\d{1,5}|\*))?$/;
 
-/** Tells whether OUTBOUND_ALLOW names this URL's host, for its port or for every open port. */
+/** Tells whether OUTBOUND_ALLOW opens this URL's host at its port. */
 export function isAllowedPlace(url: URL, allow: string | undefined): boolean {
   const host = hostOf(url);
   const port = portOf(url);
   return entriesOf(allow)
     .map(readEntry)
-    .some(
-      (place) =>
-        place?.host === host &&
-        (place.port === null ? OPEN_PORTS.includes(port) : place.port === port),
-    );
+    .some((place) => place?.host === host && place.opens(port));
 }
 
 /** Lists the entries that cannot be read; they open nothing, so the configuration refuses them. */
@@ -59,9 +55,9 @@ function readEntry(entry: string): AllowedPlace | null {
   // The URL parser brings a name or address into the form that `hostOf` gives.
   if (host === undefined || /[\s/?#@*\\]/.test(host) || !URL.canParse(`http://${host}/`))
     return null;
-  if (port !== undefined && (Number(port) < 1 || Number(port) > 65_535)) return null;
-  return {
-    host: hostOf(new URL(`http://${host}/`)),
-    port: port === undefined ? null : Number(port),
-  };
+  const place = { host: hostOf(new URL(`http://${host}/`)) };
+  if (port === undefined) return { ...place, opens: (asked) => OPEN_PORTS.includes(asked) };
+  if (port === "*") return { ...place, opens: () => true };
+  const only = Number(port);
+  return only >= 1 && only <= 65_535 ? { ...place, opens: (asked) => asked === only } : null;
 }

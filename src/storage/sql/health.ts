@@ -15,10 +15,11 @@ select (select max(name) from antrean_migrations) as migration,
   (select extract(epoch from now() - swept_at)::float8 from sweep_state) as sweep_age_seconds,
   exists (select from jobs where lock_until <= now()) or exists (
     select from waiting_type w cross join generate_series(9, 0, -1) as level(priority)
+    -- The order makes it an index descent; without one a scan of the table looks cheaper.
     cross join lateral (
-      select 1 from jobs j
+      select j.id from jobs j
       where j.job_type = w.job_type and j.priority = level.priority and j.next_run_at <= now()
-      limit 1) due) as work_waiting`);
+      order by j.next_run_at limit 1) due) as work_waiting`);
   return {
     migration: row?.migration ?? null,
     sweepAgeSeconds: row?.sweep_age_seconds ?? null,

@@ -41,9 +41,12 @@ export async function takeVanished(
 with recursive ${waitingTypes(sql`next_trigger_at is not null`)},
 ${openTypes(unpublishedTypes)},
 ${running},
+-- The order makes it an index descent a type; without one a scan of the table may look cheaper.
 due_type as (
-  select t.job_type from open_type t where exists (
-    select from jobs j where j.job_type = t.job_type and ${overdue} and j.next_trigger_at <= now())),
+  select t.job_type from open_type t cross join lateral (
+    select j.id from jobs j
+    where j.job_type = t.job_type and ${overdue} and j.next_trigger_at <= now()
+    order by j.next_trigger_at limit 1) first),
 shared as (
   insert into type_state as t (job_type, swept_at, previous_sweep_at)
   select job_type, now(), now() from due_type order by job_type

@@ -1,7 +1,7 @@
-import { ApiError } from "./http/api-error.js";
-import type { State } from "./state/state.js";
-import type { Tenant } from "./state/tenant.js";
-import type { PublishOptions } from "./wire/publish-options.js";
+import type { State } from "../state/state.js";
+import type { Tenant } from "../state/tenant.js";
+import { ApiError } from "../wire/api-error.js";
+import type { PublishOptions } from "../wire/publish-options.js";
 
 /** Refuses what the plan does not allow, with the texts that the service was seen to answer. */
 export function assertWithinPlan(

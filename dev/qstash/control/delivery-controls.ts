@@ -1,7 +1,7 @@
-import type { DeliveryLoop, DeliveryResult } from "./delivery/loop.js";
-import type { Message } from "./state/message.js";
-import type { State } from "./state/state.js";
-import { parseDurationMs } from "./wire/duration.js";
+import type { DeliveryLoop, DeliveryResult } from "../delivery/loop.js";
+import type { Message } from "../state/message.js";
+import type { State } from "../state/state.js";
+import { parseDurationMs } from "../wire/duration.js";
 
 /** A message that waits in the mailbox. */
 export interface PendingMessage {
@@ -16,6 +16,7 @@ export interface PendingMessage {
   readonly dueAt: number;
   readonly isDue: boolean;
   readonly labels: readonly string[];
+  readonly deduplicationId?: string;
   readonly flowControlKey?: string;
   readonly queueName?: string;
   readonly scheduleId?: string;
@@ -145,6 +146,7 @@ function describe(message: Message, now: number): PendingMessage {
     dueAt: message.dueAt,
     isDue: message.dueAt <= now,
     labels: options.labels,
+    deduplicationId: options.deduplicationId,
     flowControlKey: options.flowControl?.key,
     queueName: route.queueName,
     scheduleId: route.scheduleId,

@@ -1,9 +1,9 @@
-import { newId } from "./state/ids.js";
-import type { Message, Route } from "./state/message.js";
-import { keepQueuePlace } from "./state/queues.js";
-import type { State } from "./state/state.js";
-import type { Tenant } from "./state/tenant.js";
-import type { PublishOptions } from "./wire/publish-options.js";
+import type { Message, Route } from "../state/message.js";
+import { keepQueuePlace } from "../state/queues.js";
+import type { State } from "../state/state.js";
+import type { Tenant } from "../state/tenant.js";
+import { newId } from "../wire/ids.js";
+import type { PublishOptions } from "../wire/publish-options.js";
 
 /** What a new message is made of. */
 export interface Draft {
@@ -31,6 +31,7 @@ export function postMessage(state: State, tenant: Tenant, draft: Draft): Message
     retried: 0,
     dueAt,
     sequence: 0,
+    laneKey: "",
     cancelRequested: false,
     loseNextAnswer: false,
   };

@@ -1,11 +1,11 @@
 import { Cron } from "croner";
-import { ApiError } from "./http/api-error.js";
+import type { Schedule } from "../state/schedule.js";
+import type { State } from "../state/state.js";
+import type { Tenant } from "../state/tenant.js";
+import { ApiError } from "../wire/api-error.js";
+import { newId } from "../wire/ids.js";
+import { assertName } from "../wire/names.js";
 import { acceptMessage, type PreparedMessage } from "./publish.js";
-import { newId } from "./state/ids.js";
-import type { Schedule } from "./state/schedule.js";
-import type { State } from "./state/state.js";
-import type { Tenant } from "./state/tenant.js";
-import { assertName } from "./wire/names.js";
 
 /** What a schedule is made of. */
 export interface ScheduleRequest {

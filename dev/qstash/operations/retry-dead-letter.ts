@@ -1,13 +1,13 @@
-import { postMessage } from "./post-message.js";
-import { assertWithinPlan } from "./quota.js";
-import type { DeadLetter } from "./state/dead-letters.js";
-import type { Message } from "./state/message.js";
-import type { State } from "./state/state.js";
+import type { DeadLetter } from "../state/dead-letters.js";
+import type { Message } from "../state/message.js";
+import type { State } from "../state/state.js";
 import {
   isConfigHeader,
   type PublishOptions,
   parsePublishOptions,
-} from "./wire/publish-options.js";
+} from "../wire/publish-options.js";
+import { postMessage } from "./post-message.js";
+import { assertWithinPlan } from "./quota.js";
 
 /** Belongs to the first publish alone: a retried message is sent now and is no repeat of it. */
 const notRepeated = [

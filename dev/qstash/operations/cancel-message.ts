@@ -1,6 +1,6 @@
-import { finish } from "./delivery/settle.js";
-import type { Message } from "./state/message.js";
-import type { State } from "./state/state.js";
+import { finish } from "../delivery/settle.js";
+import type { Message } from "../state/message.js";
+import type { State } from "../state/state.js";
 
 /**
  * Cancels a message: a waiting one at once, one under way after its attempt unless that succeeds. False

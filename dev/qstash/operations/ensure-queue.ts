@@ -1,8 +1,8 @@
-import { ApiError } from "./http/api-error.js";
-import type { Queue } from "./state/queues.js";
-import type { State } from "./state/state.js";
-import type { Tenant } from "./state/tenant.js";
-import { assertName } from "./wire/names.js";
+import type { Queue } from "../state/queues.js";
+import type { State } from "../state/state.js";
+import type { Tenant } from "../state/tenant.js";
+import { ApiError } from "../wire/api-error.js";
+import { assertName } from "../wire/names.js";
 
 /** Finds a queue or makes it, as long as the plan allows one more. */
 export function ensureQueue(state: State, tenant: Tenant, name: string): Queue {

@@ -1,18 +1,19 @@
 import { createHash } from "node:crypto";
-import { ensureQueue } from "./ensure-queue.js";
-import { ApiError } from "./http/api-error.js";
-import { postMessage } from "./post-message.js";
-import { assertDailyQuota, assertWithinPlan } from "./quota.js";
-import type { Message, Route } from "./state/message.js";
-import type { State } from "./state/state.js";
-import type { Tenant } from "./state/tenant.js";
+import type { Message, Route } from "../state/message.js";
+import type { State } from "../state/state.js";
+import type { Tenant } from "../state/tenant.js";
+import { ApiError } from "../wire/api-error.js";
 import {
   assertHttpDestination,
   assertReachableHost,
   type RawDestination,
-} from "./wire/destination.js";
-import { assertName } from "./wire/names.js";
-import { type PublishOptions, parsePublishOptions } from "./wire/publish-options.js";
+} from "../wire/destination.js";
+import { toHeaders } from "../wire/headers.js";
+import { assertName } from "../wire/names.js";
+import { type PublishOptions, parsePublishOptions } from "../wire/publish-options.js";
+import { ensureQueue } from "./ensure-queue.js";
+import { postMessage } from "./post-message.js";
+import { assertDailyQuota, assertWithinPlan } from "./quota.js";
 
 /** A publish as it came in. */
 export interface PublishRequest {
@@ -59,7 +60,7 @@ export async function prepareMessage(
     await assertReachableHost(text, state.settings.strict);
   }
   const headers = new Headers(group?.defaultHeaders);
-  for (const [name, value] of config) headers.set(name, value);
+  for (const [name, value] of toHeaders(config)) headers.set(name, value);
   for (const [name, value] of request.headers) headers.set(name, value);
   headers.delete("authorization");
   const prepared = {
@@ -93,11 +94,6 @@ export function acceptMessage(
   });
 }
 
-/** How many messages a publish makes. */
-export function messageCount(tenant: Tenant, { target }: PreparedMessage): number {
-  return "url" in target ? 1 : (tenant.urlGroups.get(target.topicName)?.endpoints.length ?? 0);
-}
-
 /** Checks the day's quota and accepts several publishes, all of them or none. */
 export function acceptAll(
   state: State,
@@ -112,6 +108,10 @@ export function acceptAll(
   }
   const origin = { callerIp, at: state.clock.now() };
   return prepared.map((message) => acceptMessage(state, tenant, message, origin));
+}
+
+function messageCount(tenant: Tenant, { target }: PreparedMessage): number {
+  return "url" in target ? 1 : (tenant.urlGroups.get(target.topicName)?.endpoints.length ?? 0);
 }
 
 function accept(

@@ -1,8 +1,8 @@
-import { drop } from "./delivery/loop.js";
-import type { PublishFault, RandomFaults } from "./state/faults.js";
-import type { Message } from "./state/message.js";
-import { type Counts, defaultTenant, type State } from "./state/state.js";
-import { rotate } from "./state/users.js";
+import { drop } from "../delivery/loop.js";
+import type { PublishFault, RandomFaults } from "../state/faults.js";
+import type { Message } from "../state/message.js";
+import { type Counts, defaultTenant, type State } from "../state/state.js";
+import { rotate } from "../state/users.js";
 
 /** Everything that can be made to go wrong, by hand or by chance. */
 export interface FaultControls {
@@ -92,7 +92,7 @@ function reorder(state: State, messageIds?: readonly string[]): void {
   const { mailbox } = state;
   const ordered = messageIds
     ? messageIds.map((messageId) => waiting(state, messageId))
-    : [...mailbox.all()].reverse();
+    : mailbox.all().reverse();
   let dueAt = 0;
   for (const message of ordered) {
     mailbox.remove(message);

@@ -1,0 +1,59 @@
+/** A job as clients see it. */
+
+import * as z from "zod";
+import { JOB_STATUSES, type Job } from "../core/job.js";
+
+const instant = z.iso.datetime();
+const json = z.unknown().describe("Any JSON value.");
+
+/** The job object: times in UTC with milliseconds, absent values null. */
+export const jobViewSchema = z.object({
+  id: z.uuid(),
+  type: z.string(),
+  status: z.enum(JOB_STATUSES),
+  priority: z.int(),
+  payload: json,
+  result: json,
+  resultOmitted: z.string().nullable().describe("Why the result was not kept."),
+  progress: json,
+  attempts: z.int().describe("Attempts started; never decreases."),
+  attemptsLeft: z.int(),
+  maxAttempts: z.int(),
+  dedupeKey: z.string().nullable(),
+  lastError: z
+    .object({ code: z.string(), message: z.string(), retryable: z.boolean(), at: instant })
+    .nullable(),
+  cancelRequested: z.boolean(),
+  nextRunAt: instant.nullable(),
+  lockedUntil: instant.nullable(),
+  startedAt: instant.nullable().describe("First start."),
+  finishedAt: instant.nullable(),
+  createdAt: instant,
+  updatedAt: instant,
+});
+
+/** Gives the members that clients see; whose job it is, they know. */
+export function jobView(job: Job): z.input<typeof jobViewSchema> {
+  return {
+    id: job.id,
+    type: job.type,
+    status: job.status,
+    priority: job.priority,
+    payload: job.payload,
+    result: job.result,
+    resultOmitted: job.resultOmitted,
+    progress: job.progress,
+    attempts: job.attempts,
+    attemptsLeft: job.attemptsLeft,
+    maxAttempts: job.maxAttempts,
+    dedupeKey: job.dedupeKey,
+    lastError: job.lastError,
+    cancelRequested: job.cancelRequested,
+    nextRunAt: job.nextRunAt,
+    lockedUntil: job.lockedUntil,
+    startedAt: job.startedAt,
+    finishedAt: job.finishedAt,
+    createdAt: job.createdAt,
+    updatedAt: job.updatedAt,
+  };
+}

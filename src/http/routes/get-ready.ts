@@ -1,0 +1,72 @@
+/** `GET /api/ready`: tells whether jobs can be accepted and will run. */
+
+import * as z from "zod";
+import type { Config } from "../../config.js";
+import { type StoreHealth, StoreUnavailableError } from "../../core/ports.js";
+import { Problem } from "../problem.js";
+import { defineRoute, type Exchange } from "../route.js";
+
+const checkSchema = z.object({ ok: z.boolean(), detail: z.string() });
+type Check = z.infer<typeof checkSchema>;
+
+/** A sweep may be late once and fail once; the third missing one is silence. */
+const SILENT_INTERVALS = 3;
+
+export const getReady = defineRoute(
+  {
+    method: "GET",
+    path: "/api/ready",
+    role: "none",
+    summary: "Tell whether jobs can be accepted and will run",
+    responses: {
+      200: {
+        description: "Every check passed.",
+        schema: z.object({ ready: z.literal(true), checks: z.record(z.string(), checkSchema) }),
+      },
+    },
+    problems: ["not_ready"],
+  },
+  async (exchange) => {
+    const checks = { ...(await storeChecks(exchange)), keys: keysCheck(exchange.app.config) };
+    const ready = Object.values(checks).every(({ ok }) => ok);
+    if (ready) return Response.json({ ready, checks });
+    throw new Problem("not_ready", "At least one check failed.", { members: { ready, checks } });
+  },
+);
+
+async function storeChecks({ ports, app }: Exchange): Promise<Record<string, Check>> {
+  try {
+    const health = await ports.store.health();
+    return {
+      database: { ok: true, detail: "answers" },
+      migrations: migrationsCheck(health, app.latestMigration),
+      sweep: sweepCheck(health, app.config.sweepIntervalSeconds),
+    };
+  } catch (error) {
+    const unread: Check = { ok: false, detail: "could not be read" };
+    // Any other error is Postgres's own: it answers, and lacks what the statement asks for.
+    const answers = !(error instanceof StoreUnavailableError);
+    const database = { ok: answers, detail: answers ? "answers" : "does not answer" };
+    return { database, migrations: unread, sweep: unread };
+  }
+}
+
+function migrationsCheck({ migration }: StoreHealth, latest: string | undefined): Check {
+  const found = migration ?? "none";
+  if (latest === undefined) return { ok: migration !== null, detail: `newest is ${found}` };
+  return migration === latest
+    ? { ok: true, detail: `newest is ${found}` }
+    : { ok: false, detail: `newest is ${found}, this build expects ${latest}` };
+}
+
+function keysCheck({ apiKeys, qstashCurrentSigningKey, qstashNextSigningKey }: Config): Check {
+  const ok = apiKeys.length > 0 && qstashCurrentSigningKey !== "" && qstashNextSigningKey !== "";
+  return { ok, detail: ok ? "API keys and signing keys are set" : "keys are missing" };
+}
+
+/** Silence only matters while work is due: an idle database may sleep. */
+function sweepCheck({ sweepAgeSeconds, workWaiting }: StoreHealth, intervalSeconds: number): Check {
+  const age = sweepAgeSeconds ?? Number.POSITIVE_INFINITY;
+  const detail = sweepAgeSeconds === null ? "none yet" : `last one ${Math.round(age)} s ago`;
+  return { ok: !workWaiting || age <= SILENT_INTERVALS * intervalSeconds, detail };
+}

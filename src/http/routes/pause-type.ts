@@ -1,0 +1,26 @@
+/** `POST /api/types/:type/pause`: holds a job type back. */
+
+import { setPaused } from "../../engine/pause.js";
+import { reasonBodySchema, typeParamsSchema } from "../job-request.js";
+import { notFound } from "../problem.js";
+import { defineRoute } from "../route.js";
+import { typeView, typeViewSchema } from "../type-view.js";
+
+export const pauseType = defineRoute(
+  {
+    method: "POST",
+    path: "/api/types/:type/pause",
+    role: "admin",
+    summary: "Pause a job type",
+    params: typeParamsSchema,
+    body: { schema: reasonBodySchema, optional: true, limit: "job", levelsAround: 0 },
+    responses: { 200: { description: "Nothing of it starts any more.", schema: typeViewSchema } },
+    problems: ["not_found"],
+  },
+  async ({ app, ports, actor, params, body }) => {
+    const definition = app.registry.get(params.type);
+    if (!definition) throw notFound();
+    const state = await setPaused(ports, actor, params.type, true, body.reason ?? null);
+    return Response.json(typeView({ definition, state }));
+  },
+);

@@ -1,0 +1,96 @@
+/** `POST /api/process`: QStash's wake-up call. Size, signature and address are checked by now (I8). */
+
+import * as z from "zod";
+import { JOB_TYPE_PATTERN } from "../../core/job.js";
+import { type DeliveryAnswer, deliver } from "../../engine/deliver.js";
+import type { Message } from "../../trigger/message.js";
+import { Problem, type ProblemOptions } from "../problem.js";
+import { defineRoute } from "../route.js";
+
+const SEQ_MAX = 2_147_483_647;
+const MESSAGE_ID_LENGTH_MAX = 255;
+/** QStash gives up on such a delivery at once. Source: https://upstash.com/docs/qstash/features/retry */
+const NEVER_AGAIN: ProblemOptions = {
+  status: 489,
+  headers: { "Upstash-NonRetryable-Error": "true" },
+};
+
+const messageSchema = z.object({
+  v: z.literal(1),
+  jobId: z.uuid(),
+  type: z.string().regex(JOB_TYPE_PATTERN),
+  seq: z.int().min(0).max(SEQ_MAX),
+}) satisfies z.ZodType<Message>;
+
+export const processDelivery = defineRoute(
+  {
+    method: "POST",
+    path: "/api/process",
+    role: "signed",
+    summary: "Serve a delivery of QStash",
+    responses: {
+      200: {
+        description: "A job ran and its outcome is recorded, or there was nothing to run.",
+        schema: z.object({
+          outcome: z.string(),
+          reason: z.string().optional().describe("Why nothing ran, for the outcome noop."),
+          jobId: z.uuid().optional().describe("The job that the delivery was for."),
+          ranJobId: z.uuid().optional().describe("The job that it ran."),
+        }),
+      },
+    },
+    problems: [
+      "job_running",
+      "job_locked",
+      "publish_failed",
+      "store_unavailable",
+      "job_unknown",
+      "delivery_malformed",
+    ],
+  },
+  async ({ ports, request: { headers }, rawBody }) => {
+    const message = readMessage(rawBody);
+    if (!message) {
+      ports.log("delivery_rejected", { reason: "malformed" });
+      throw new Problem("delivery_malformed", "The body is not one of our messages.", NEVER_AGAIN);
+    }
+    const { jobId, type, seq } = message;
+    const messageId = headers.get("Upstash-Message-Id")?.slice(0, MESSAGE_ID_LENGTH_MAX) || null;
+    const retried = retriedOf(headers);
+    return answerResponse(await deliver(ports, { jobId, type, seq, messageId, retried }));
+  },
+);
+
+function readMessage(rawBody: string): Message | undefined {
+  try {
+    return messageSchema.safeParse(JSON.parse(rawBody)).data;
+  } catch {
+    // Not JSON.
+    return undefined;
+  }
+}
+
+/** Unsigned, so it only chooses among answers that are safe anyway; unreadable counts as the first. */
+function retriedOf(headers: Headers): number {
+  const retried = headers.get("Upstash-Retried") ?? "";
+  return /^\d{1,4}$/.test(retried) ? Number(retried) : 0;
+}
+
+function answerResponse(answer: DeliveryAnswer): Response {
+  switch (answer.kind) {
+    case "ran": {
+      const { outcome, jobId, ranJobId } = answer;
+      return Response.json({ outcome, jobId, ranJobId });
+    }
+    case "hopped":
+      return Response.json({ outcome: "hopped" });
+    case "noop":
+      return Response.json({ outcome: "noop", reason: answer.reason });
+    case "retry":
+      throw new Problem(answer.code, "Deliver this message again after the time in Retry-After.", {
+        retryAfterSeconds: answer.retryAfterSeconds,
+      });
+    case "rejected":
+      throw new Problem(answer.code, "The job does not exist, nor does its type.", NEVER_AGAIN);
+  }
+}

@@ -1,0 +1,35 @@
+/** `POST` and `GET /api/sweep`: one sweep, for QStash's schedule, a platform's cron, or curl. */
+
+import * as z from "zod";
+import { sweep } from "../../engine/sweep.js";
+import { defineRoute, type Method, type Route } from "../route.js";
+
+const count = z.int();
+const sweepReportSchema = z.object({
+  leasesRecovered: count,
+  deadLettered: count,
+  cancelled: count,
+  published: count,
+  vanished: count,
+  probes: count,
+  publishFailures: count,
+  ranInSweep: count,
+  idempotencyRecordsPurged: count,
+  jobsPruned: count,
+  failedSteps: z.array(z.string()),
+  more: z.boolean().describe("A bound stopped the sweep; another one has work."),
+});
+
+/** Vercel's cron can only GET. */
+export const runSweep: Route[] = (["POST", "GET"] satisfies Method[]).map((method) =>
+  defineRoute(
+    {
+      method,
+      path: "/api/sweep",
+      role: "cron",
+      summary: "Do one bounded sweep",
+      responses: { 200: { description: "What it did, by step.", schema: sweepReportSchema } },
+    },
+    async ({ ports }) => Response.json(await sweep(ports)),
+  ),
+);

@@ -1,0 +1,63 @@
+/** `POST /api/jobs/:id/effects/:name/settle`: a human says how an effect ended. */
+
+import * as z from "zod";
+import { RESULT_BYTES_MAX } from "../../core/job.js";
+import { settle } from "../../engine/settle.js";
+import { effectParamsSchema, jsonSchema, reasonSchema } from "../job-request.js";
+import { notFound, Problem } from "../problem.js";
+import { defineRoute } from "../route.js";
+
+const requiredReason = reasonSchema.refine((text) => text.trim() !== "", "must say why");
+const result = jsonSchema
+  .optional()
+  .refine(
+    (value) => new TextEncoder().encode(JSON.stringify(value ?? null)).length <= RESULT_BYTES_MAX,
+    `must have at most ${RESULT_BYTES_MAX} bytes`,
+  )
+  .describe("What later attempts get as the effect's result; default null.");
+
+export const settleEffect = defineRoute(
+  {
+    method: "POST",
+    path: "/api/jobs/:id/effects/:name/settle",
+    role: "write",
+    summary: "Settle an effect whose outcome is unknown",
+    params: effectParamsSchema,
+    body: {
+      schema: z.discriminatedUnion("outcome", [
+        z.strictObject({ outcome: z.literal("done"), result, reason: requiredReason }),
+        z.strictObject({ outcome: z.literal("not_done"), reason: requiredReason }),
+      ]),
+      limit: "job",
+      levelsAround: 1,
+    },
+    responses: {
+      200: {
+        description: "The outcome is recorded; a replayed job goes by it.",
+        schema: z.object({
+          jobId: z.uuid(),
+          effect: z.string(),
+          outcome: z.enum(["done", "not_done"]),
+        }),
+      },
+    },
+    problems: ["not_found", "effect_not_unknown"],
+  },
+  async ({ ports, actor, params, body }) => {
+    const { outcome, reason } = body;
+    const effect = { jobId: params.id, name: params.name };
+    const settlement =
+      body.outcome === "done"
+        ? { outcome: body.outcome, result: body.result ?? null }
+        : { outcome: body.outcome };
+    const settled = await settle(ports, actor, effect, settlement, reason);
+    switch (settled.kind) {
+      case "settled":
+        return Response.json({ jobId: params.id, effect: params.name, outcome });
+      case "not_unknown":
+        throw new Problem("effect_not_unknown", "Its outcome is known, or it runs at this moment.");
+      case "not_found":
+        throw notFound();
+    }
+  },
+);

@@ -1,0 +1,100 @@
+/** The Worker as it is deployed: wrangler's bundle in workerd. */
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createTestHarness } from "wrangler";
+import { buildWorker } from "../../dev/build/worker.js";
+import {
+  apiRequest,
+  type Call,
+  createJob,
+  deliver,
+  expectWholeJob,
+  overHttp,
+  readJob,
+  startWorld,
+  type World,
+} from "./world.js";
+
+const server = createTestHarness();
+let world: World;
+let call: Call;
+
+beforeAll(async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), "antrean-worker-"));
+  [world] = await Promise.all([startWorld(() => call), buildWorker(folder)]);
+  await server.update({
+    root: path.resolve(import.meta.dirname, "../.."),
+    // As secrets, because those win over the .dev.vars of whoever runs this.
+    workers: [{ configPath: "wrangler.toml", prebuiltWorkerDir: folder, secrets: world.env }],
+  });
+  const { url } = await server.listen();
+  call = overHttp(url);
+  return () => rm(folder, { recursive: true });
+});
+
+afterAll(async () => {
+  await server.close();
+  await world?.close();
+});
+
+test("a job runs from create to completed, and its payload is stored as an object (C19)", async () => {
+  await expectWholeJob(call, world);
+});
+
+test("one isolate serves 20 requests after each other and 20 at once (V04)", async () => {
+  const jobId = await createJob(call, world);
+  const statuses: number[] = [];
+  const read = async (): Promise<void> => {
+    const response = await call(apiRequest(`/api/jobs/${jobId}`));
+    await response.arrayBuffer();
+    statuses.push(response.status);
+  };
+  for (let at = 0; at < 20; at += 1) await read();
+  await Promise.all(Array.from({ length: 20 }, read));
+  expect(statuses).toEqual(Array.from({ length: 40 }, () => 200));
+  await deliver(world, jobId);
+});
+
+test("a cron event sweeps: what could not be published runs after it", async () => {
+  world.qstash.refusePublishes({ status: 500 });
+  const jobId = await createJob(call, world);
+  await expect
+    .poll(() => isMarkedUnpublished(jobId), { message: "the failed publish is written down" })
+    .toBe(true);
+  world.qstash.refusePublishes(null);
+  expect(await server.getWorker().scheduled({ cron: "*/15 * * * *" })).toMatchObject({
+    outcome: "ok",
+  });
+  await deliver(world, jobId);
+  expect(await readJob(call, jobId)).toMatchObject({ status: "completed" });
+});
+
+test("faults of the configuration are a 503, and named in the log only", async () => {
+  await server.update((options) => ({
+    ...options,
+    workers: options.workers.map((worker) => ({
+      ...worker,
+      secrets: { ...world.env, QSTASH_TOKEN: "short" },
+    })),
+  }));
+  const { url } = await server.listen();
+  const response = await overHttp(url)(apiRequest("/api/health"));
+  expect(response.status).toBe(503);
+  expect(response.headers.get("retry-after")).toBe("60");
+  const body = await response.text();
+  expect(JSON.parse(body)).toMatchObject({ code: "misconfigured", status: 503 });
+  expect(body).not.toContain("QSTASH_TOKEN");
+  const log = server.getLogs().map(({ message }) => message);
+  expect(log.join("\n")).toContain("QSTASH_TOKEN must have at least");
+});
+
+async function isMarkedUnpublished(jobId: string): Promise<boolean> {
+  const { rows } = await world.database.pg.query(
+    "select triggered_at is null as unpublished from jobs where id = $1",
+    [jobId],
+  );
+  return rows[0]?.unpublished;
+}
