@@ -1,6 +1,9 @@
 /** `npm run dev`: the whole of Antrean on this machine, without an account. */
 
+import { createServer } from "node:http";
 import { parseArgs } from "node:util";
+import type { NodeServer } from "../src/entry/node.js";
+import { close, listen } from "./listen.js";
 import { formatLogLine } from "./log-line.js";
 import { DEV_SECRET, refreshRegistry, startStack } from "./stack.js";
 
@@ -23,36 +26,32 @@ async function main(): Promise<void> {
     return;
   }
   const port = portOf("PORT", 3000);
+  const ports = {
+    neon: portOf("NEON_PORT", 5488),
+    qstash: portOf("QSTASH_PORT", 8080),
+    mail: portOf("MAIL_PORT", 8025),
+  };
+  await checkPort("NEON_PORT", ports.neon, "the Neon stand-in");
+  await checkPort("QSTASH_PORT", ports.qstash, "the QStash stand-in");
+  await checkPort("MAIL_PORT", ports.mail, "the mail sink");
+  await checkPort("PORT", port, "the API");
   const stack = await startStack({
     dataFolder: ".antrean",
     fresh: values.fresh ?? false,
     postgresUrl: process.env.DEV_POSTGRES_URL,
-    ports: {
-      neon: portOf("NEON_PORT", 5488),
-      qstash: portOf("QSTASH_PORT", 8080),
-      mail: portOf("MAIL_PORT", 8025),
-    },
+    ports,
   });
   const url = `http://127.0.0.1:${port}`;
   try {
     await refreshRegistry();
-    const { startNode } = await import("../src/entry/node.js");
-    const server = await startNode(
-      {
-        ...stack.env,
-        ...handlerVariables(),
-        HOST: "127.0.0.1",
-        PORT: String(port),
-        PUBLIC_URL: url,
-        SWEEP_INTERVAL_SECONDS: String(SWEEP_INTERVAL_SECONDS),
-      },
-      {
-        writeLog: (line) => {
-          const shown = formatLogLine(line);
-          if (shown) console.log(shown);
-        },
-      },
-    );
+    const server = await serve({
+      ...stack.env,
+      ...handlerVariables(),
+      HOST: "127.0.0.1",
+      PORT: String(port),
+      PUBLIC_URL: url,
+      SWEEP_INTERVAL_SECONDS: String(SWEEP_INTERVAL_SECONDS),
+    });
     console.log(banner(url, stack.mailUrl, stack.qstashUrl));
     const sweeps = setInterval(() => void server.sweep(), SWEEP_INTERVAL_SECONDS * 1000);
     await stopSignal();
@@ -61,6 +60,23 @@ async function main(): Promise<void> {
   } finally {
     await stack.close();
   }
+}
+
+async function serve(env: Record<string, string>): Promise<NodeServer> {
+  // Loaded only now, with the registry that was just written.
+  const { startNode } = await import("../src/entry/node.js");
+  const writeLog = (line: string): void => {
+    const shown = formatLogLine(line);
+    if (shown) console.log(shown);
+  };
+  return startNode(env, { writeLog });
+}
+
+/** Tells about a taken port before anything was started. */
+async function checkPort(name: string, port: number, service: string): Promise<void> {
+  const server = createServer();
+  await listen(server, { port, service, variable: name });
+  await close(server);
 }
 
 /** Variables of one's own jobs come from the shell; those of the stack would break it. */

@@ -3,7 +3,7 @@
 import { v7 as uuidv7 } from "uuid";
 import { type Config, ConfigError } from "./config.js";
 import type { Registry } from "./core/define-job.js";
-import type { Ports, Store, Timers, Trigger } from "./core/ports.js";
+import type { Ports, RequestPlatform, Store, Timers, Trigger } from "./core/ports.js";
 import { type SweepReport, sweep } from "./engine/sweep.js";
 import { createApp } from "./http/create-app.js";
 import { unreadableAllowEntries } from "./jobs/outbound/allow-list.js";
@@ -26,12 +26,7 @@ export interface Platform {
   wrap?: { store?: (store: Store) => Store; trigger?: (trigger: Trigger) => Trigger };
 }
 
-/** What only one request can give. */
-export interface RequestPlatform {
-  requestId?: string;
-  traceparent?: string;
-  waitUntil?: ((work: Promise<unknown>) => void) | undefined;
-}
+export type { RequestPlatform };
 
 /** A running application. */
 export interface Antrean {

@@ -93,6 +93,10 @@ const schemaFor = (platform: Platform) =>
     IDEMPOTENCY_TTL_HOURS: wholeNumber(1, 8_760, 24),
     RETENTION_DAYS: wholeNumber(1, 3_650, 14),
     DEAD_LETTER_RETENTION_DAYS: wholeNumber(1, 3_650, 90),
+    CORS_ORIGINS: z
+      .string()
+      .refine(isOriginList, "must list exact origins, such as https://app.example.com")
+      .optional(),
     VERCEL_AUTOMATION_BYPASS_SECRET: z.string().optional(),
   });
 
@@ -163,6 +167,13 @@ function isPostgresUrl(text: string): boolean {
   return URL.canParse(text) && /^postgres(ql)?:$/.test(new URL(text).protocol);
 }
 
+function isOriginList(text: string): boolean {
+  const origins = text.split(",").map((origin) => origin.trim());
+  return origins
+    .filter(Boolean)
+    .every((origin) => URL.canParse(origin) && new URL(origin).origin === origin);
+}
+
 function parseApiKeys(text: string, context: z.RefinementCtx): ApiKey[] {
   const fault = (message: string): void => {
     context.addIssue({ code: "custom", message, input: undefined });
@@ -180,5 +191,7 @@ function parseApiKeys(text: string, context: z.RefinementCtx): ApiKey[] {
     return [];
   });
   if (!entries.some(Boolean)) fault("must hold at least one entry name:role:secret");
+  // Whose request would it be?
+  if (new Set(keys.map((key) => key.secret)).size < keys.length) fault("has one secret twice");
   return keys;
 }

@@ -5,14 +5,32 @@
  * lost (I5); ids and lock tokens are made by the caller.
  */
 
+import type {
+  ClaimedAttempt,
+  ClaimOutcome,
+  ClaimRequest,
+  EffectBegin,
+  EffectEnd,
+  EffectRef,
+  FinishOutcome,
+  FinishRequest,
+  HeartbeatOutcome,
+} from "./attempt.js";
 import type { Environment, Registry } from "./define-job.js";
-import type { Job, JobStatus, Json, Wakeup } from "./job.js";
-
-/** Who acts: `tenant` null sees every tenant (admin); `keyName` is written into events. */
-export interface Actor {
-  tenant: string | null;
-  keyName: string;
-}
+import type { Job, Json, Wakeup } from "./job.js";
+import type { Log } from "./log-events.js";
+import type {
+  Actor,
+  BulkReplay,
+  CancelOutcome,
+  OperatorAction,
+  ReplayFilter,
+  ReplayOutcome,
+  RunNowOutcome,
+  Settlement,
+  SettleOutcome,
+  TypeState,
+} from "./operations.js";
 
 /** The store cannot be reached, or did not answer in time; nothing is known about the outcome. */
 export class StoreUnavailableError extends Error {
@@ -76,138 +94,6 @@ export type CreateOutcome =
   /** The active job with this dedupe key is being cancelled; nothing was written. */
   | { kind: "dedupe_job_cancelling" };
 
-/** What a delivery asks of the claim (section "What a delivery may claim" of the architecture). */
-export interface ClaimRequest {
-  jobId: string;
-  type: string;
-  seq: number;
-  lockToken: string;
-  /** `Upstash-Message-Id`; chooses only among answers that are safe anyway. */
-  messageId: string | null;
-  /** A message whose job does not exist may still run another job of its type. */
-  unknownIsPermit: boolean;
-  /** Lease by type in seconds; a type that is missing gets the default. */
-  leases: Readonly<Record<string, number>>;
-}
-
-/** An attempt that holds its job's lock token. */
-export interface ClaimedAttempt {
-  jobId: string;
-  tenant: string;
-  type: string;
-  payload: Json;
-  lockToken: string;
-  attempt: number;
-  /** Attempts of the present budget that count, this one included. */
-  budgetUsed: number;
-  maxAttempts: number;
-  triggerSeq: number;
-  leaseSeconds: number;
-  cancelRequested: boolean;
-  /** Seconds between due time and claim. */
-  waitedSeconds: number;
-  traceparent: string | null;
-}
-
-export type ClaimOutcome =
-  | { kind: "claimed"; attempt: ClaimedAttempt; repeated: boolean }
-  /** The lease had expired and the job ended instead of running again. */
-  | { kind: "ended"; jobId: string; status: "dead_letter" | "cancelled" }
-  | { kind: "not_due"; waitSeconds: number; wakeup: Wakeup }
-  | { kind: "running_own"; leaseSecondsLeft: number }
-  | { kind: "noop"; reason: "finished" | "running" | "recorded" | "paused" | "nothing_due" }
-  /** A due job's row is locked at this moment; `named` when it is the one the delivery names. */
-  | { kind: "locked"; named: boolean }
-  | { kind: "unknown" };
-
-/** How an attempt ended, as the engine reports it. */
-export type AttemptReport =
-  | { kind: "completed"; result: Json; resultOmitted: string | null }
-  | { kind: "retry"; delaySeconds: number; code: string; message: string }
-  | { kind: "fatal"; code: string; message: string }
-  | { kind: "snooze"; delaySeconds: number }
-  | { kind: "unknown_type"; delaySeconds: number };
-
-export interface FinishRequest {
-  jobId: string;
-  lockToken: string;
-  attempt: number;
-  report: AttemptReport;
-  /** False for types that are never published (`runsOn: "worker"`). */
-  publish: boolean;
-}
-
-export type FinishOutcome =
-  | { kind: "recorded"; status: JobStatus; wakeup: Wakeup | null }
-  /** Somebody else took the lease; the result is kept as the lost attempt's late outcome. */
-  | { kind: "lease_lost" }
-  | { kind: "gone" };
-
-export type HeartbeatOutcome =
-  | { kind: "extended"; cancelRequested: boolean }
-  | { kind: "lease_lost" };
-
-export type EffectBegin =
-  | { kind: "run" }
-  | { kind: "done"; result: Json }
-  | { kind: "unknown" }
-  | { kind: "cancelled" }
-  | { kind: "lease_lost" };
-
-export interface EffectRef {
-  jobId: string;
-  lockToken: string;
-  name: string;
-}
-
-export type EffectEnd =
-  | { kind: "done"; result: Json; trace: Json }
-  | { kind: "not_done"; trace: Json }
-  | { kind: "unknown"; trace: Json };
-
-export type CancelOutcome =
-  | { kind: "cancelled" | "requested"; job: Job }
-  | { kind: "not_cancellable"; job: Job }
-  | { kind: "not_found" };
-
-export interface OperatorAction {
-  /** Made by the caller, so that a repeated statement finds its own action. */
-  actionId: string;
-  actor: Actor;
-  reason: string | null;
-}
-
-export type ReplayOutcome =
-  | { kind: "replayed"; job: Job; wakeup: Wakeup | null }
-  | { kind: "not_replayable"; job: Job }
-  | { kind: "dedupe_conflict"; activeJobId: string }
-  | { kind: "not_found" };
-
-export type RunNowOutcome =
-  | { kind: "moved"; job: Job; wakeup: Wakeup | null }
-  | { kind: "not_waiting"; job: Job }
-  | { kind: "not_found" };
-
-export interface ReplayFilter {
-  type?: string;
-  errorCode?: string;
-  createdAfter?: string;
-  createdBefore?: string;
-  limit: number;
-  spreadSeconds: number;
-}
-
-export interface BulkReplay {
-  matched: number;
-  replayed: number;
-  skipped: number;
-  /** The jobs to publish at once; the rest is left to the next sweeps. */
-  wakeups: Wakeup[];
-}
-
-export type Settlement = { outcome: "done"; result: Json } | { outcome: "not_done" };
-export type SettleOutcome = { kind: "settled" } | { kind: "not_unknown" } | { kind: "not_found" };
-
 /** What the sweep must know of each registered type. */
 export interface SweepType {
   type: string;
@@ -230,13 +116,6 @@ export interface StoreHealth {
   migration: string | null;
   sweepAgeSeconds: number | null;
   workWaiting: boolean;
-}
-
-export interface TypeState {
-  type: string;
-  pausedAt: string | null;
-  pausedBy: string | null;
-  pauseReason: string | null;
 }
 
 /** Everything that Postgres does for the engine; one method per statement. */
@@ -327,37 +206,6 @@ export interface Entropy {
   random(): number;
 }
 
-/** The closed list of log events. */
-export const LOG_EVENTS = [
-  "request_handled",
-  "request_failed",
-  "job_created",
-  "job_cancelled",
-  "job_replayed",
-  "effect_settled",
-  "type_paused",
-  "type_resumed",
-  "publish_failed",
-  "delivery_rejected",
-  "delivery_refused",
-  "attempt_claimed",
-  "attempt_finished",
-  "attempt_lease_lost",
-  "attempt_cancel_seen",
-  "heartbeat_failed",
-  "result_omitted",
-  "handler_log",
-  "sweep_finished",
-  "sweep_step_failed",
-] as const;
-export type LogEvent = (typeof LOG_EVENTS)[number];
-
-/** Writes one structured line; fields never hold payloads, secrets, signatures or queries. */
-export type Log = (
-  event: LogEvent,
-  fields: Record<string, string | number | boolean | null | undefined>,
-) => void;
-
 /** Bounds and periods that a deployment sets. */
 export interface EngineSettings {
   /** Without a trailing slash; where QStash and clients reach this deployment. */
@@ -386,4 +234,11 @@ export interface Ports {
   outboundFetch: typeof fetch;
   /** Lets work go on after the answer, where the platform offers that. */
   waitUntil: ((work: Promise<unknown>) => void) | undefined;
+}
+
+/** What only one request can give; the platform hands in the last member as Hono's `env`. */
+export interface RequestPlatform {
+  requestId?: string;
+  traceparent?: string;
+  waitUntil?: ((work: Promise<unknown>) => void) | undefined;
 }

@@ -1,6 +1,7 @@
 /** Cancels a waiting job, or asks a processing one to stop. */
 
-import type { Actor, CancelOutcome, Ports } from "../core/ports.js";
+import type { Actor, CancelOutcome } from "../core/operations.js";
+import type { Ports } from "../core/ports.js";
 
 /** Cancels one job that the actor may see; a terminal one stays as it is (I10). */
 export async function cancel(

@@ -1,6 +1,7 @@
 /** Serves one verified delivery: claim → run → finish → publish the next message. */
 
-import type { ClaimOutcome, ClaimRequest, Ports } from "../core/ports.js";
+import type { ClaimOutcome, ClaimRequest } from "../core/attempt.js";
+import type { Ports } from "../core/ports.js";
 import { PublishFailedError, StoreUnavailableError } from "../core/ports.js";
 import { type ExecutedOutcome, execute } from "./execute.js";
 

@@ -1,6 +1,7 @@
 /** Runs a claimed attempt and records its end; shared by deliveries, sweeps and workers. */
 
-import type { AttemptReport, ClaimedAttempt, FinishOutcome, Ports } from "../core/ports.js";
+import type { AttemptReport, ClaimedAttempt, FinishOutcome } from "../core/attempt.js";
+import type { Ports } from "../core/ports.js";
 import { markFailed, publish } from "./publish.js";
 import { run } from "./run.js";
 

@@ -2,7 +2,8 @@
 
 import type { JobDefinition } from "../core/define-job.js";
 import type { Job } from "../core/job.js";
-import type { Actor, Ports, TypeState } from "../core/ports.js";
+import type { Actor, TypeState } from "../core/operations.js";
+import type { Ports } from "../core/ports.js";
 
 /** Reads one job from the primary; null for an id that the actor may not see. */
 export async function readJob(ports: Ports, actor: Actor, jobId: string): Promise<Job | null> {

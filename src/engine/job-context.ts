@@ -1,10 +1,11 @@
 /** The tools of a running handler: effects, progress, snooze, log. */
 
+import type { ClaimedAttempt } from "../core/attempt.js";
 import type { EffectContext, JobContext, OnceOptions } from "../core/define-job.js";
 import { checkEffectName, FatalError } from "../core/define-job.js";
 import { LeaseLostError, SnoozeSignal } from "../core/errors.js";
 import type { Json } from "../core/job.js";
-import type { ClaimedAttempt, Ports } from "../core/ports.js";
+import type { Ports } from "../core/ports.js";
 import { obey } from "./keep-lease.js";
 import { once } from "./once.js";
 import { storableJson } from "./storable-json.js";

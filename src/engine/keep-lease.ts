@@ -1,7 +1,8 @@
 /** The heartbeat of a running attempt. */
 
+import type { ClaimedAttempt, HeartbeatOutcome } from "../core/attempt.js";
 import { AttemptAbortedError, LeaseLostError } from "../core/errors.js";
-import type { ClaimedAttempt, HeartbeatOutcome, Ports } from "../core/ports.js";
+import type { Ports } from "../core/ports.js";
 
 /** Cancel requests should not wait longer than this, however long the lease is. */
 const HEARTBEAT_SECONDS_MAX = 20;

@@ -1,8 +1,9 @@
 /** The effect ledger: an effect recorded as done is not run again for its job (I11). */
 
+import type { ClaimedAttempt, EffectEnd, EffectRef } from "../core/attempt.js";
 import type { EffectContext, Json, OnceOptions } from "../core/define-job.js";
 import { FatalError, httpStatusOf, LeaseLostError } from "../core/errors.js";
-import type { ClaimedAttempt, EffectEnd, EffectRef, Ports } from "../core/ports.js";
+import type { Ports } from "../core/ports.js";
 import { cancelRequest } from "./keep-lease.js";
 import { storableJson } from "./storable-json.js";
 

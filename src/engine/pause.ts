@@ -1,6 +1,7 @@
 /** Holds a job type back, or lets it go on. */
 
-import type { Actor, Ports, TypeState } from "../core/ports.js";
+import type { Actor, TypeState } from "../core/operations.js";
+import type { Ports } from "../core/ports.js";
 
 /** Pauses or resumes a type; what waits meanwhile is published by the sweeps after the resume. */
 export async function setPaused(

@@ -2,7 +2,9 @@
 
 import type { PayloadIssue } from "../core/define-job.js";
 import type { Json } from "../core/job.js";
-import type { Actor, Ports, ReplayFilter, ReplayOutcome } from "../core/ports.js";
+import type { Actor, ReplayFilter, ReplayOutcome } from "../core/operations.js";
+import type { Ports } from "../core/ports.js";
+import { checkPayload } from "./check-payload.js";
 import { publishAfterCommit } from "./publish.js";
 
 /** Jobs of a bulk replay that are published at once; the next sweeps publish the rest. */
@@ -81,9 +83,6 @@ async function payloadIssues(
   if (!definition) {
     return [{ path: ["payload"], message: `no job type "${job.type}" here to check it against` }];
   }
-  const parsed = await definition.payload.safeParseAsync(payload);
-  const issues = parsed.success
-    ? definition.refuse(parsed.data, ports.env)
-    : parsed.error.issues.map(({ path, message }) => ({ path: path.map(String), message }));
-  return issues.map((issue) => ({ ...issue, path: ["payload", ...issue.path] }));
+  const checked = await checkPayload(ports, definition, payload);
+  return "refused" in checked ? checked.refused : [];
 }

@@ -1,6 +1,7 @@
 /** Makes a job due now that waits for a later time. */
 
-import type { Actor, Ports, RunNowOutcome } from "../core/ports.js";
+import type { Actor, RunNowOutcome } from "../core/operations.js";
+import type { Ports } from "../core/ports.js";
 import { publishAfterCommit } from "./publish.js";
 import { unpublishedTypes } from "./replay.js";
 

@@ -1,10 +1,11 @@
 /** Runs one handler under its lease, its time limit and its cancel requests; never throws. */
 
+import type { AttemptReport, ClaimedAttempt } from "../core/attempt.js";
 import { delaySeconds } from "../core/backoff.js";
 import type { JobDefinition } from "../core/define-job.js";
 import { AttemptAbortedError, classifyFailure } from "../core/errors.js";
 import { UNKNOWN_TYPE_DELAY_SECONDS } from "../core/job.js";
-import type { AttemptReport, ClaimedAttempt, Ports } from "../core/ports.js";
+import type { Ports } from "../core/ports.js";
 import { createJobContext, type HandlerState } from "./job-context.js";
 import { keepLease } from "./keep-lease.js";
 import { storableJson } from "./storable-json.js";

@@ -1,6 +1,7 @@
 /** Lets a human say how an effect ended that nobody reported on. */
 
-import type { Actor, Ports, Settlement, SettleOutcome } from "../core/ports.js";
+import type { Actor, Settlement, SettleOutcome } from "../core/operations.js";
+import type { Ports } from "../core/ports.js";
 
 /** Settles one unknown effect; a known or running one stays as it is. */
 export async function settle(

@@ -3,6 +3,7 @@
 import type { JobDefinition, PayloadIssue } from "../core/define-job.js";
 import { DEDUPE_KEY_LENGTH_MAX, type Json, RUN_AT_DAYS_MAX } from "../core/job.js";
 import type { CreateOutcome, NewJob, Ports, ResponseShape } from "../core/ports.js";
+import { checkPayload } from "./check-payload.js";
 import { publishAfterCommit } from "./publish.js";
 
 /** One job as a client asks for it; shapes and bounds were checked, its type was not. */
@@ -112,23 +113,14 @@ async function checkJob(
   definition: JobDefinition,
   job: JobRequest,
 ): Promise<{ dedupeKey: string | null } | { refused: PayloadIssue[] }> {
-  const parsed = await definition.payload.safeParseAsync(job.payload);
-  if (!parsed.success) {
-    return {
-      refused: parsed.error.issues.map(({ path, message }) => ({
-        path: ["payload", ...path.map((step) => (typeof step === "number" ? step : String(step)))],
-        message,
-      })),
-    };
-  }
-  const refused = definition
-    .refuse(parsed.data, ports.env)
-    .map((issue) => ({ ...issue, path: ["payload", ...issue.path] }));
+  const checked = await checkPayload(ports, definition, job.payload);
+  if ("refused" in checked) return checked;
+  const refused: PayloadIssue[] = [];
   if (job.runAt !== undefined && isTooFarAhead(job.runAt)) {
     const message = `at most ${RUN_AT_DAYS_MAX} days ahead`;
     refused.push({ path: ["runAt"], message });
   }
-  const dedupeKey = job.dedupeKey ?? definition.dedupeKey(parsed.data) ?? null;
+  const dedupeKey = job.dedupeKey ?? definition.dedupeKey(checked.data) ?? null;
   const fault = dedupeKey === null ? undefined : dedupeKeyFault(dedupeKey);
   if (fault) refused.push({ path: ["dedupeKey"], message: fault });
   return refused.length > 0 ? { refused } : { dedupeKey };

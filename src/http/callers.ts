@@ -1,7 +1,7 @@
 /** Who may call a route: holders of API keys, QStash, and the platform's cron. */
 
 import type { Role } from "../config.js";
-import type { Actor } from "../core/ports.js";
+import type { Actor } from "../core/operations.js";
 import { Problem } from "./problem.js";
 import type { AppOptions } from "./route.js";
 import { bearerToken, createKeyring } from "./secrets.js";

@@ -1,13 +1,14 @@
 /** The HTTP application: routing by the declarations, and what every answer has in common. */
 
 import { Hono } from "hono";
+import type { RequestPlatform } from "../core/ports.js";
 import { type Ports, StoreUnavailableError } from "../core/ports.js";
 import { createCallers } from "./callers.js";
 import { createCors } from "./cors.js";
 import { describeError } from "./describe-error.js";
 import { runRoute } from "./pipeline.js";
 import { notFound, Problem, problemResponse } from "./problem.js";
-import type { AppOptions, Exchange, RequestPlatform, Route } from "./route.js";
+import type { AppOptions, Exchange, Route } from "./route.js";
 import { ROUTES } from "./routes.js";
 import { requestIdOf, traceparentOf } from "./trace.js";
 

@@ -3,16 +3,10 @@
 import type * as z from "zod";
 import type { Config, Role } from "../config.js";
 import type { Registry } from "../core/define-job.js";
-import type { Actor, IdempotentRequest, Ports } from "../core/ports.js";
+import type { Actor } from "../core/operations.js";
+import type { IdempotentRequest, Ports, RequestPlatform } from "../core/ports.js";
 import type { Verify } from "../trigger/verify.js";
 import type { ProblemCode } from "./problem.js";
-
-/** What only one request can give; the platform hands in the last member as Hono's `env`. */
-export interface RequestPlatform {
-  requestId?: string;
-  traceparent?: string;
-  waitUntil?: ((work: Promise<unknown>) => void) | undefined;
-}
 
 /** What the application is built from, once for an instance. */
 export interface AppOptions {

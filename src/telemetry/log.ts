@@ -1,6 +1,6 @@
 /** One JSON line per event, from the closed list of `core/ports`. */
 
-import type { Log } from "../core/ports.js";
+import type { Log } from "../core/log-events.js";
 
 /** Makes the log of one request; `context` is added to each of its lines. */
 export function createLog(

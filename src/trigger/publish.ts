@@ -3,8 +3,8 @@
 import { Client, type PublishRequest } from "@upstash/qstash";
 import type { Registry } from "../core/define-job.js";
 import type { Wakeup } from "../core/job.js";
+import type { Message } from "../core/message.js";
 import { PublishFailedError, type Trigger } from "../core/ports.js";
-import type { Message } from "./message.js";
 
 export interface PublishOptions {
   qstashUrl: string;

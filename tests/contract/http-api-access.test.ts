@@ -1,11 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { readConfig } from "../../src/config.js";
-import {
-  type ClaimOutcome,
-  type Ports,
-  PublishFailedError,
-  StoreUnavailableError,
-} from "../../src/core/ports.js";
+import { type ClaimOutcome } from "../../src/core/attempt.js";
+import { type Ports, PublishFailedError, StoreUnavailableError } from "../../src/core/ports.js";
 import { createApp } from "../../src/http/create-app.js";
 
 const CRON_SECRET = "cron-secret-0000000";

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { AttemptReport } from "../../src/core/ports.js";
+import type { AttemptReport } from "../../src/core/attempt.js";
 import { setUpRace } from "../support/race.js";
 import {
-  action,
   COMPLETED,
   cancelJob,
   expired,
@@ -10,8 +9,8 @@ import {
   finishAs,
   queued,
   RETRY,
-  running,
   runJobNow,
+  running,
   SNOOZE,
   SWEEP_TYPES,
 } from "../support/race-jobs.js";
@@ -24,21 +23,20 @@ describe("a cancel that waits for a finish", () => {
     { report: FATAL, kind: "not_cancellable", status: "dead_letter" },
     { report: RETRY, kind: "cancelled", status: "cancelled" },
     { report: SNOOZE, kind: "cancelled", status: "cancelled" },
-  ])("$report.kind: answers $kind, and the job is $status for good", async ({
-    report,
-    kind,
-    status,
-  }) => {
-    const attempt = await running(race);
-    const held = await race.begin();
-    await finishAs(held.store, attempt, report);
-    const cancelled = cancelJob(race.store, attempt.jobId);
-    await race.waiting(1);
-    await held.commit();
+  ])(
+    "$report.kind: answers $kind, and the job is $status for good",
+    async ({ report, kind, status }) => {
+      const attempt = await running(race);
+      const held = await race.begin();
+      await finishAs(held.store, attempt, report);
+      const cancelled = cancelJob(race.store, attempt.jobId);
+      await race.waiting(1);
+      await held.commit();
 
-    expect(await cancelled).toMatchObject({ kind, job: { status } });
-    expect(await race.job(attempt.jobId)).toMatchObject({ status });
-  });
+      expect(await cancelled).toMatchObject({ kind, job: { status } });
+      expect(await race.job(attempt.jobId)).toMatchObject({ status });
+    },
+  );
 
   test("a finish that is rolled back makes it a request to the attempt that runs on", async () => {
     const attempt = await running(race);
@@ -112,22 +110,20 @@ describe("a cancel and run-now", () => {
   test.each([
     { end: "commit" as const, kind: "not_waiting", status: "cancelled", seq: 1 },
     { end: "rollback" as const, kind: "moved", status: "queued", seq: 2 },
-  ])("run-now waits for the cancel ($end) and answers $kind", async ({
-    end,
-    kind,
-    status,
-    seq,
-  }) => {
-    const job = await queued(race, { delaySeconds: 3600 });
-    const held = await race.begin();
-    await cancelJob(held.store, job.id);
-    const moved = runJobNow(race.store, job.id);
-    await race.waiting(1);
-    await held[end]();
+  ])(
+    "run-now waits for the cancel ($end) and answers $kind",
+    async ({ end, kind, status, seq }) => {
+      const job = await queued(race, { delaySeconds: 3600 });
+      const held = await race.begin();
+      await cancelJob(held.store, job.id);
+      const moved = runJobNow(race.store, job.id);
+      await race.waiting(1);
+      await held[end]();
 
-    expect(await moved).toMatchObject({ kind, job: { status } });
-    expect(await race.job(job.id)).toMatchObject({ status, trigger_seq: seq });
-  });
+      expect(await moved).toMatchObject({ kind, job: { status } });
+      expect(await race.job(job.id)).toMatchObject({ status, trigger_seq: seq });
+    },
+  );
 
   test("a cancel that waits for run-now cancels the job", async () => {
     const job = await queued(race, { delaySeconds: 3600 });
@@ -154,16 +150,16 @@ describe("a cancel that is repeated", () => {
   test.each([
     { state: "queued", kind: "cancelled", prepare: async () => (await queued(race)).id },
     { state: "processing", kind: "requested", prepare: async () => (await running(race)).jobId },
-  ])("after its answer was lost, for a $state job, answers $kind and is noted once", async ({
-    kind,
-    prepare,
-  }) => {
-    const jobId = await prepare();
-    race.database.neon.setFault({ action: "lose-answer", nth: 1 });
+  ])(
+    "after its answer was lost, for a $state job, answers $kind and is noted once",
+    async ({ kind, prepare }) => {
+      const jobId = await prepare();
+      race.database.neon.setFault({ action: "lose-answer", nth: 1 });
 
-    expect(await cancelJob(race.store, jobId)).toMatchObject({ kind });
-    expect(await race.count("job_events where job_id = $1", [jobId])).toBe(1);
-  });
+      expect(await cancelJob(race.store, jobId)).toMatchObject({ kind });
+      expect(await race.count("job_events where job_id = $1", [jobId])).toBe(1);
+    },
+  );
 
   test("a second person's cancel of a running job is a request of its own", async () => {
     const { jobId } = await running(race);
@@ -175,24 +171,5 @@ describe("a cancel that is repeated", () => {
 
     expect(await second).toMatchObject({ kind: "requested" });
     expect(await race.count("job_events where kind = 'cancel_requested'")).toBe(2);
-  });
-
-  test.each([
-    { state: "queued", kind: "cancelled", prepare: async () => (await queued(race)).id },
-    { state: "processing", kind: "requested", prepare: async () => (await running(race)).jobId },
-  ])("while its first try for a $state job is under way, answers $kind and is noted once", async ({
-    kind,
-    prepare,
-  }) => {
-    const jobId = await prepare();
-    const asked = action();
-    const first = await race.begin();
-    await first.store.cancel(jobId, asked);
-    const second = race.store.cancel(jobId, asked);
-    await race.waiting(1);
-    await first.commit();
-
-    expect(await second).toMatchObject({ kind });
-    expect(await race.count("job_events where job_id = $1", [jobId])).toBe(1);
   });
 });

@@ -207,26 +207,25 @@ describe("one token twice", () => {
   test.each([
     { end: "commit" as const, repeated: true, other: "queued" },
     { end: "rollback" as const, repeated: false, other: "processing" },
-  ])("a repeat that overtakes its first try waits for it ($end), and they run one job", async ({
-    end,
-    repeated,
-    other,
-  }) => {
-    const job = await queued(race);
-    const due = await queued(race);
-    const lockToken = randomUUID();
-    const first = await race.begin();
-    await claimFor(first.store, job, { lockToken });
-    // The named job is locked, so that the repeat takes the other one, with a token that is in use.
-    const second = claimFor(race.store, job, { lockToken });
-    await race.waiting(1);
-    await first[end]();
+  ])(
+    "a repeat that overtakes its first try waits for it ($end), and they run one job",
+    async ({ end, repeated, other }) => {
+      const job = await queued(race);
+      const due = await queued(race);
+      const lockToken = randomUUID();
+      const first = await race.begin();
+      await claimFor(first.store, job, { lockToken });
+      // The named job is locked, so that the repeat takes the other one, with a token that is in use.
+      const second = claimFor(race.store, job, { lockToken });
+      await race.waiting(1);
+      await first[end]();
 
-    const expected = { jobId: repeated ? job.id : due.id, attempt: 1 };
-    expect(await second).toMatchObject({ kind: "claimed", repeated, attempt: expected });
-    expect(await race.job(due.id)).toMatchObject({ status: other });
-    expect(await race.count("jobs where lock_token = $1", [lockToken])).toBe(1);
-  });
+      const expected = { jobId: repeated ? job.id : due.id, attempt: 1 };
+      expect(await second).toMatchObject({ kind: "claimed", repeated, attempt: expected });
+      expect(await race.job(due.id)).toMatchObject({ status: other });
+      expect(await race.count("jobs where lock_token = $1", [lockToken])).toBe(1);
+    },
+  );
 
   test("three claims at once with one token are one attempt", async () => {
     const job = await queued(race);

@@ -8,8 +8,8 @@ import {
   expired,
   queued,
   redeliver,
-  running,
   runJobNow,
+  running,
   SWEEP_TYPES,
   TYPE,
 } from "../support/race-jobs.js";
@@ -24,33 +24,36 @@ describe("a claim beside a sweep that holds the job", () => {
     { name: "probeSilentTypes", prepare: silent, sweep: probeSilentTypes },
   ];
 
-  test.each(steps)("$name: the delivery hears that the job is locked, then runs it", async ({
-    prepare,
-    sweep,
-  }) => {
-    const job = await prepare(race);
-    const held = await race.begin();
-    expect(await sweep(held.store)).toMatchObject([{ jobId: job.id }]);
+  test.each(steps)(
+    "$name: the delivery hears that the job is locked, then runs it",
+    async ({ prepare, sweep }) => {
+      const job = await prepare(race);
+      const held = await race.begin();
+      expect(await sweep(held.store)).toMatchObject([{ jobId: job.id }]);
 
-    expect(await claimFor(race.store, job)).toEqual({ kind: "locked", named: true });
-    await held.commit();
+      expect(await claimFor(race.store, job)).toEqual({ kind: "locked", named: true });
+      await held.commit();
 
-    expect(attemptOf(await claimFor(race.store, job))).toMatchObject({ jobId: job.id, attempt: 1 });
-  });
+      expect(attemptOf(await claimFor(race.store, job))).toMatchObject({
+        jobId: job.id,
+        attempt: 1,
+      });
+    },
+  );
 
-  test.each(steps)("$name: a job whose claim is under way is left out", async ({
-    prepare,
-    sweep,
-  }) => {
-    const job = await prepare(race);
-    const held = await race.begin();
-    await claimFor(held.store, job);
+  test.each(steps)(
+    "$name: a job whose claim is under way is left out",
+    async ({ prepare, sweep }) => {
+      const job = await prepare(race);
+      const held = await race.begin();
+      await claimFor(held.store, job);
 
-    expect(await sweep(race.store)).toEqual([]);
-    await held.commit();
+      expect(await sweep(race.store)).toEqual([]);
+      await held.commit();
 
-    expect(await race.job(job.id)).toMatchObject({ status: "processing", trigger_seq: 1 });
-  });
+      expect(await race.job(job.id)).toMatchObject({ status: "processing", trigger_seq: 1 });
+    },
+  );
 
   test("recoverLeases: the delivery hears that the job is locked, then that it waits for its backoff", async () => {
     const lost = await expired(race);
@@ -119,21 +122,20 @@ describe("a claim beside an operator", () => {
   test.each([
     { end: "commit" as const, kind: "requested", status: "processing" },
     { end: "rollback" as const, kind: "cancelled", status: "cancelled" },
-  ])("a cancel waits for the claim ($end) and tells what became of the job", async ({
-    end,
-    kind,
-    status,
-  }) => {
-    const job = await queued(race);
-    const held = await race.begin();
-    await claimFor(held.store, job);
-    const cancelled = cancelJob(race.store, job.id);
-    await race.waiting(1);
-    await held[end]();
+  ])(
+    "a cancel waits for the claim ($end) and tells what became of the job",
+    async ({ end, kind, status }) => {
+      const job = await queued(race);
+      const held = await race.begin();
+      await claimFor(held.store, job);
+      const cancelled = cancelJob(race.store, job.id);
+      await race.waiting(1);
+      await held[end]();
 
-    expect(await cancelled).toMatchObject({ kind, job: { status, cancelRequested: true } });
-    expect(await race.job(job.id)).toMatchObject({ status });
-  });
+      expect(await cancelled).toMatchObject({ kind, job: { status, cancelRequested: true } });
+      expect(await race.job(job.id)).toMatchObject({ status });
+    },
+  );
 
   test("a delivery that meets run-now under way is told to wait for a moment, then runs the job", async () => {
     const job = await queued(race, { delaySeconds: 3600 });
@@ -191,9 +193,10 @@ describe("a claim beside a pause", () => {
   test("a resume is no reason to lose the claim that ran on through the pause", async () => {
     const attempt = await running(race);
     await race.store.setTypePaused(TYPE, true, action());
-    expect(
-      await claimFor(race.store, { id: attempt.jobId, type: TYPE }, attempt),
-    ).toMatchObject({ kind: "claimed", repeated: true });
+    expect(await claimFor(race.store, { id: attempt.jobId, type: TYPE }, attempt)).toMatchObject({
+      kind: "claimed",
+      repeated: true,
+    });
     await race.store.setTypePaused(TYPE, false, action());
 
     expect(await race.job(attempt.jobId)).toMatchObject({ lock_token: attempt.lockToken });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { EffectRef } from "../../src/core/ports.js";
+import type { EffectRef } from "../../src/core/attempt.js";
 import { setUpRace } from "../support/race.js";
 import {
   action,
@@ -123,25 +123,25 @@ describe("the end of an effect after a takeover", () => {
     expect(await effectOf(lost.jobId)).toMatchObject({ lock_token: takeover.lockToken });
   });
 
-  test.each([
-    DONE,
-    NOT_DONE,
-  ])("a late $kind that waits for the newer attempt's begin does not overwrite it", async (end) => {
-    const lost = await expired(race);
-    await race.store.beginEffect(charge(lost), true);
-    const takeover = attemptOf(await redeliver(race.store, lost));
-    const held = await race.begin();
-    expect(await held.store.beginEffect(charge(takeover), true)).toEqual({ kind: "run" });
-    const late = race.store.endEffect(charge(lost), end);
-    await race.waiting(1);
-    await held.commit();
+  test.each([DONE, NOT_DONE])(
+    "a late $kind that waits for the newer attempt's begin does not overwrite it",
+    async (end) => {
+      const lost = await expired(race);
+      await race.store.beginEffect(charge(lost), true);
+      const takeover = attemptOf(await redeliver(race.store, lost));
+      const held = await race.begin();
+      expect(await held.store.beginEffect(charge(takeover), true)).toEqual({ kind: "run" });
+      const late = race.store.endEffect(charge(lost), end);
+      await race.waiting(1);
+      await held.commit();
 
-    expect(await late).toBe(false);
-    expect(await effectOf(lost.jobId)).toMatchObject({
-      state: "started",
-      lock_token: takeover.lockToken,
-    });
-  });
+      expect(await late).toBe(false);
+      expect(await effectOf(lost.jobId)).toMatchObject({
+        state: "started",
+        lock_token: takeover.lockToken,
+      });
+    },
+  );
 
   test("an end whose answer was lost is recorded once and answered as done", async () => {
     const attempt = await running(race);

@@ -91,23 +91,21 @@ describe("finish and takeover", () => {
   test.each([
     { end: "commit" as const, kind: "lease_lost", status: "processing", late: "completed" },
     { end: "rollback" as const, kind: "recorded", status: "completed", late: null },
-  ])("a finish waits for the takeover ($end) and is applied only to its own lease", async ({
-    end,
-    kind,
-    status,
-    late,
-  }) => {
-    const lost = await expired(race);
-    const held = await race.begin();
-    await redeliver(held.store, lost);
-    const finish = finishAs(race.store, lost, COMPLETED);
-    await race.waiting(1);
-    await held[end]();
+  ])(
+    "a finish waits for the takeover ($end) and is applied only to its own lease",
+    async ({ end, kind, status, late }) => {
+      const lost = await expired(race);
+      const held = await race.begin();
+      await redeliver(held.store, lost);
+      const finish = finishAs(race.store, lost, COMPLETED);
+      await race.waiting(1);
+      await held[end]();
 
-    expect(await finish).toMatchObject({ kind });
-    expect(await race.job(lost.jobId)).toMatchObject({ status });
-    expect(await race.attempts(lost.jobId)).toMatchObject([{ number: 1, late_outcome: late }]);
-  });
+      expect(await finish).toMatchObject({ kind });
+      expect(await race.job(lost.jobId)).toMatchObject({ status });
+      expect(await race.attempts(lost.jobId)).toMatchObject([{ number: 1, late_outcome: late }]);
+    },
+  );
 
   test("a lease that ran out but was taken by nobody is still its holder's to finish", async () => {
     const attempt = await expired(race);
@@ -139,44 +137,42 @@ describe("a finish that is repeated", () => {
     { report: SNOOZE, status: "queued", published: true },
   ];
 
-  test.each(reports)("after its answer was lost, $report.kind answers $status and is recorded once", async ({
-    report,
-    status,
-    published,
-  }) => {
-    const attempt = await running(race);
-    race.database.neon.setFault({ action: "lose-answer", nth: 1 });
-    const outcome = await finishAs(race.store, attempt, report);
+  test.each(reports)(
+    "after its answer was lost, $report.kind answers $status and is recorded once",
+    async ({ report, status, published }) => {
+      const attempt = await running(race);
+      race.database.neon.setFault({ action: "lose-answer", nth: 1 });
+      const outcome = await finishAs(race.store, attempt, report);
 
-    expect(outcome).toMatchObject({ kind: "recorded", status });
-    expect(outcome.kind === "recorded" && outcome.wakeup !== null).toBe(published);
-    expect(await race.attempts(attempt.jobId)).toHaveLength(1);
-    expect(await race.job(attempt.jobId)).toMatchObject({
-      status,
-      trigger_seq: published ? 2 : 1,
-      snoozes: report.kind === "snooze" ? 1 : 0,
-    });
-  });
+      expect(outcome).toMatchObject({ kind: "recorded", status });
+      expect(outcome.kind === "recorded" && outcome.wakeup !== null).toBe(published);
+      expect(await race.attempts(attempt.jobId)).toHaveLength(1);
+      expect(await race.job(attempt.jobId)).toMatchObject({
+        status,
+        trigger_seq: published ? 2 : 1,
+        snoozes: report.kind === "snooze" ? 1 : 0,
+      });
+    },
+  );
 
-  test.each(reports)("$report.kind, while its first try is under way, waits and is recorded once", async ({
-    report,
-    status,
-    published,
-  }) => {
-    const attempt = await running(race);
-    const first = await race.begin();
-    await finishAs(first.store, attempt, report);
-    const second = finishAs(race.store, attempt, report);
-    await race.waiting(1);
-    await first.commit();
+  test.each(reports)(
+    "$report.kind, while its first try is under way, waits and is recorded once",
+    async ({ report, status, published }) => {
+      const attempt = await running(race);
+      const first = await race.begin();
+      await finishAs(first.store, attempt, report);
+      const second = finishAs(race.store, attempt, report);
+      await race.waiting(1);
+      await first.commit();
 
-    expect(await second).toMatchObject({ kind: "recorded", status });
-    expect(await race.attempts(attempt.jobId)).toMatchObject([{ late_outcome: null }]);
-    expect(await race.job(attempt.jobId)).toMatchObject({
-      status,
-      trigger_seq: published ? 2 : 1,
-    });
-  });
+      expect(await second).toMatchObject({ kind: "recorded", status });
+      expect(await race.attempts(attempt.jobId)).toMatchObject([{ late_outcome: null }]);
+      expect(await race.job(attempt.jobId)).toMatchObject({
+        status,
+        trigger_seq: published ? 2 : 1,
+      });
+    },
+  );
 
   test.fails("a repeat that waited for its first try brings the message that is to be published", async () => {
     const attempt = await running(race);

@@ -1,4 +1,4 @@
-/** What is in the bundles that are deployed. */
+/** The check of the bundles; those that are deployed go through it in the tests of their platforms. */
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -6,8 +6,6 @@ import path from "node:path";
 import { build } from "esbuild";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { checkBundle } from "../../dev/build/check-bundle.js";
-import { buildVercel } from "../../dev/build/vercel.js";
-import { buildWorker } from "../../dev/build/worker.js";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
 let folder: string;
@@ -17,16 +15,6 @@ beforeAll(async () => {
 });
 
 afterAll(() => rm(folder, { recursive: true }));
-
-test("the Worker holds nothing of development, no module of Node, and at most 200 KB", async () => {
-  const report = await checkBundle(await buildWorker(path.join(folder, "worker")));
-  expect(report.faults).toEqual([]);
-  expect(report.gzipBytes).toBeLessThanOrEqual(200_000);
-});
-
-test("Vercel's bundle holds nothing of development and leaves only hono to the builder", async () => {
-  expect((await checkBundle(await buildVercel(path.join(folder, "vercel")))).faults).toEqual([]);
-});
 
 test("the check sees what must not be deployed", async () => {
   const entry = path.join(folder, "entry.ts");

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createTestHarness } from "wrangler";
+import { type Bundle, checkBundle } from "../../dev/build/check-bundle.js";
 import { buildWorker } from "../../dev/build/worker.js";
 import {
   apiRequest,
@@ -20,11 +21,12 @@ import {
 
 const server = createTestHarness();
 let world: World;
+let bundle: Bundle;
 let call: Call;
 
 beforeAll(async () => {
   const folder = await mkdtemp(path.join(tmpdir(), "antrean-worker-"));
-  [world] = await Promise.all([startWorld(() => call), buildWorker(folder)]);
+  [world, bundle] = await Promise.all([startWorld(() => call), buildWorker(folder)]);
   await server.update({
     root: path.resolve(import.meta.dirname, "../.."),
     // As secrets, because those win over the .dev.vars of whoever runs this.
@@ -38,6 +40,12 @@ beforeAll(async () => {
 afterAll(async () => {
   await server.close();
   await world?.close();
+});
+
+test("the bundle holds nothing of development, no module of Node, and at most 200 KB", async () => {
+  const { gzipBytes, faults } = await checkBundle(bundle);
+  expect(faults).toEqual([]);
+  expect(gzipBytes).toBeLessThanOrEqual(200_000);
 });
 
 test("a job runs from create to completed, and its payload is stored as an object (C19)", async () => {
@@ -55,7 +63,6 @@ test("one isolate serves 20 requests after each other and 20 at once (V04)", asy
   for (let at = 0; at < 20; at += 1) await read();
   await Promise.all(Array.from({ length: 20 }, read));
   expect(statuses).toEqual(Array.from({ length: 40 }, () => 200));
-  await deliver(world, jobId);
 });
 
 test("a cron event sweeps: what could not be published runs after it", async () => {

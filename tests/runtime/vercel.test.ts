@@ -5,6 +5,7 @@ import { readFile, rm } from "node:fs/promises";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { type Bundle, checkBundle } from "../../dev/build/check-bundle.js";
 import { buildVercel, VERCEL_FOLDER } from "../../dev/build/vercel.js";
 import {
   apiRequest,
@@ -22,7 +23,7 @@ const CONTEXT = Symbol.for("@vercel/request-context");
 
 let world: World;
 let call: Call;
-let bundle: Awaited<ReturnType<typeof buildVercel>>;
+let bundle: Bundle;
 
 beforeAll(async () => {
   [world, bundle] = await Promise.all([startWorld(() => call), buildVercel(FOLDER)]);
@@ -71,6 +72,10 @@ test("Vercel's cron reaches the sweep", async () => {
   const response = await call(cron);
   expect(response.status).toBe(200);
   expect(await response.json()).toMatchObject({ failedSteps: [], more: false });
+});
+
+test("the bundle holds nothing of development and leaves only hono to the builder", async () => {
+  expect((await checkBundle(bundle)).faults).toEqual([]);
 });
 
 test("Vercel's builder finds the entry by its name, its text and its module type", async () => {

@@ -1,11 +1,6 @@
 /** Fault injection at the ports: fail, delay or cut the answer of the n-th call. */
 
-import {
-  PublishFailedError,
-  type Store,
-  StoreUnavailableError,
-  type Trigger,
-} from "../../src/core/ports.js";
+import { PublishFailedError, type Store, StoreUnavailableError, type Trigger } from "../../src/core/ports.js";
 
 /** What happens to one call. */
 export type CallFault =

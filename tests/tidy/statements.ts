@@ -10,6 +10,10 @@ export interface SqlText {
   start: number;
 }
 
+/** SQL that changes rows. */
+export const WRITE =
+  /\b(?:insert\s+into\s+\w+|delete\s+from\s+\w+|update\s+\w+(?:\s+(?:as\s+)?\w+)?\s+set)\b/i;
+
 /** Lists all templates tagged `sql`, those inside others as well. */
 export function sqlTextsOf(file: SourceFile): SqlText[] {
   const texts: SqlText[] = [];

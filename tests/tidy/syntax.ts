@@ -22,11 +22,7 @@ export function programOf(file: SourceFile): ESTree.Program {
 
 /** Where a node begins, as editors understand it. */
 export function placeOf(file: SourceFile, { start }: { start: number }): string {
-  return `${file.path}:${lineAt(file, start)}`;
-}
-
-export function lineAt({ text }: SourceFile, offset: number): number {
-  return text.slice(0, offset).split("\n").length;
+  return `${file.path}:${file.text.slice(0, start).split("\n").length}`;
 }
 
 export interface Import {

@@ -2,7 +2,8 @@
 
 import * as z from "zod";
 import { isTerminal, type Job } from "../../core/job.js";
-import type { Actor, Ports } from "../../core/ports.js";
+import type { Actor } from "../../core/operations.js";
+import type { Ports } from "../../core/ports.js";
 import { readJob } from "../../engine/inspect.js";
 import { jobParamsSchema } from "../job-request.js";
 import { jobView, jobViewSchema } from "../job-view.js";

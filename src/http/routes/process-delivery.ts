@@ -1,26 +1,17 @@
 /** `POST /api/process`: QStash's wake-up call. Size, signature and address are checked by now (I8). */
 
 import * as z from "zod";
-import { JOB_TYPE_PATTERN } from "../../core/job.js";
+import { type Message, messageSchema } from "../../core/message.js";
 import { type DeliveryAnswer, deliver } from "../../engine/deliver.js";
-import type { Message } from "../../trigger/message.js";
 import { Problem, type ProblemOptions } from "../problem.js";
 import { defineRoute } from "../route.js";
 
-const SEQ_MAX = 2_147_483_647;
 const MESSAGE_ID_LENGTH_MAX = 255;
 /** QStash gives up on such a delivery at once. Source: https://upstash.com/docs/qstash/features/retry */
 const NEVER_AGAIN: ProblemOptions = {
   status: 489,
   headers: { "Upstash-NonRetryable-Error": "true" },
 };
-
-const messageSchema = z.object({
-  v: z.literal(1),
-  jobId: z.uuid(),
-  type: z.string().regex(JOB_TYPE_PATTERN),
-  seq: z.int().min(0).max(SEQ_MAX),
-}) satisfies z.ZodType<Message>;
 
 export const processDelivery = defineRoute(
   {

@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import type { CancelOutcome, OperatorAction } from "../../core/ports.js";
+import type { CancelOutcome, OperatorAction } from "../../core/operations.js";
 import type { Database } from "../client.js";
 import { jobJson, visibleTo } from "../fragments.js";
 import { toJob } from "../rows.js";

@@ -1,6 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
+import type { ClaimedAttempt, ClaimOutcome, ClaimRequest } from "../../core/attempt.js";
 import type { Json } from "../../core/job.js";
-import type { ClaimedAttempt, ClaimOutcome, ClaimRequest } from "../../core/ports.js";
 import type { Database } from "../client.js";
 import {
   budgetUsed,

@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import type { EffectEnd, EffectRef } from "../../core/ports.js";
+import type { EffectEnd, EffectRef } from "../../core/attempt.js";
 import type { Database } from "../client.js";
 
 /**

@@ -1,6 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
+import type { AttemptReport, FinishOutcome, FinishRequest } from "../../core/attempt.js";
 import { type JobStatus, SNOOZES_MAX, UNKNOWN_TYPE_ATTEMPTS_MAX } from "../../core/job.js";
-import type { AttemptReport, FinishOutcome, FinishRequest } from "../../core/ports.js";
 import type { Database } from "../client.js";
 import { budgetUsed, errorJson, isPaused, wakeupColumns, wakeupGrace } from "../fragments.js";
 import { toWakeup, type WakeupRow } from "../rows.js";

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
+import type { ClaimedAttempt, HeartbeatOutcome } from "../../core/attempt.js";
 import type { Json } from "../../core/job.js";
-import type { ClaimedAttempt, HeartbeatOutcome } from "../../core/ports.js";
 import type { Database } from "../client.js";
 
 /**

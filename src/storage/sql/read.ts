@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Job } from "../../core/job.js";
-import type { Actor } from "../../core/ports.js";
+import type { Actor } from "../../core/operations.js";
 import type { Database } from "../client.js";
 import { jobJson, visibleTo } from "../fragments.js";
 import { toJob } from "../rows.js";

@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import type { Actor, BulkReplay, OperatorAction, ReplayFilter } from "../../core/ports.js";
+import type { Actor, BulkReplay, OperatorAction, ReplayFilter } from "../../core/operations.js";
 import type { Database } from "../client.js";
 import { isNoneOf, isPaused, visibleTo, wakeupColumns, wakeupGrace } from "../fragments.js";
 import { violates } from "../pg-error.js";
@@ -103,6 +103,7 @@ select totals.*, w.* from (
 left join lateral (
   select ${wakeupColumns(sql`j`)}, j.triggered_at is not null as published
   from (select * from changed union all select * from again) j
+  where j.triggered_at is not null
   order by j.next_run_at limit ${options.publishMax}::int) w on true`;
 }
 

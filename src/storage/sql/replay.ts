@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Json } from "../../core/job.js";
-import type { OperatorAction, ReplayOutcome } from "../../core/ports.js";
+import type { OperatorAction, ReplayOutcome } from "../../core/operations.js";
 import type { Database } from "../client.js";
 import {
   isNoneOf,

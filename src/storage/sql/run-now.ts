@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import type { OperatorAction, RunNowOutcome } from "../../core/ports.js";
+import type { OperatorAction, RunNowOutcome } from "../../core/operations.js";
 import type { Database } from "../client.js";
 import {
   isNoneOf,

@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import type { OperatorAction, Settlement, SettleOutcome } from "../../core/ports.js";
+import type { OperatorAction, Settlement, SettleOutcome } from "../../core/operations.js";
 import type { Database } from "../client.js";
 import { visibleTo } from "../fragments.js";
 

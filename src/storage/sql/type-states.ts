@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import type { OperatorAction, TypeState } from "../../core/ports.js";
+import type { OperatorAction, TypeState } from "../../core/operations.js";
 import type { Database } from "../client.js";
 import { instantText } from "../fragments.js";
 

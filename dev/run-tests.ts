@@ -1,0 +1,170 @@
+/** `npm test`: types, lint, then the tests of every tier; the last line counts all of them. */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, globSync } from "node:fs";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("../", import.meta.url));
+
+interface Counts {
+  passed: number;
+  failed: number;
+  skipped: number;
+}
+
+/** What we read of the report that Vitest writes. */
+interface VitestReport {
+  numPassedTests: number;
+  numFailedTests: number;
+  numPendingTests: number;
+  numTodoTests: number;
+  testResults: { status: string; assertionResults: { status: string }[] }[];
+}
+
+/** Programs that run at this moment; a signal to us is one to them. */
+const running = new Set<ChildProcess>();
+let interrupted = false;
+
+/** Types and lint are one check each; both at once, since each leaves a core idle for a while. */
+async function runChecks(): Promise<Counts> {
+  const results = await Promise.all([
+    runCheck("Types: tsc --noEmit", ["node_modules/typescript/bin/tsc", "--noEmit"]),
+    runCheck("Lint: biome check .", ["node_modules/@biomejs/biome/bin/biome", "check", "."]),
+  ]);
+  const passed = results.filter(Boolean).length;
+  return { passed, failed: results.length - passed, skipped: 0 };
+}
+
+async function runCheck(title: string, command: string[]): Promise<boolean> {
+  const startedMs = performance.now();
+  const { code, output } = await run(command, "collect");
+  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
+  if (interrupted) return false;
+  heading(title);
+  if (code !== 0) process.stdout.write(output);
+  console.log(`${code === 0 ? "passed" : "FAILED"} in ${seconds} s`);
+  return code === 0;
+}
+
+async function runTests(args: string[]): Promise<Counts> {
+  heading(["Tests: vitest run", ...args].join(" "));
+  const folder = await mkdtemp(path.join(tmpdir(), "antrean-report-"));
+  const report = path.join(folder, "vitest.json");
+  try {
+    const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
+    const command = ["node_modules/vitest/vitest.mjs", "run", ...reporters, ...tiersLeftOut()];
+    const { code } = await run([...command, ...args], "show");
+    return await countTests(report, code);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Tests in a browser need one that is installed; it is too big to come with the packages. */
+function tiersLeftOut(): string[] {
+  if (globSync("tests/e2e/**/*.test.ts", { cwd: ROOT }).length === 0 || hasChromium()) return [];
+  console.log("Chromium is missing: the tier e2e is LEFT OUT. Install the package chromium.");
+  return ["--project=!e2e"];
+}
+
+function hasChromium(): boolean {
+  const folders = (process.env.PATH ?? "").split(path.delimiter);
+  const names = ["chromium", "chromium-browser", "google-chrome"];
+  return folders.some((folder) => names.some((name) => existsSync(path.join(folder, name))));
+}
+
+/**
+ * Counts from Vitest's own report.
+ *
+ * Shape: a file that could not be loaded counts as one failed test, and so does a run that failed
+ *        with none that failed: an unhandled error, or nothing to run.
+ */
+async function countTests(report: string, code: number): Promise<Counts> {
+  const text = await readFile(report, "utf8").catch(() => undefined);
+  const found = text === undefined ? undefined : (JSON.parse(text) as VitestReport);
+  const passed = found?.numPassedTests ?? 0;
+  const brokenFiles = (found?.testResults ?? []).filter(
+    ({ status, assertionResults }) =>
+      status === "failed" && !assertionResults.some((each) => each.status === "failed"),
+  );
+  let failed = (found?.numFailedTests ?? 0) + brokenFiles.length;
+  if (failed === 0 && (code !== 0 || passed === 0)) {
+    console.log(passed === 0 ? "No test ran." : `No test failed, but Vitest did (code ${code}).`);
+    failed = 1;
+  }
+  return { passed, failed, skipped: (found?.numPendingTests ?? 0) + (found?.numTodoTests ?? 0) };
+}
+
+/**
+ * Runs a program of `node_modules` to its end.
+ *
+ * Shape: in a process group of its own where there are groups, so that one signal reaches all that
+ *        it starts: the compiler and the linter are wrappers around the program that works.
+ */
+async function run(
+  command: string[],
+  outputMode: "collect" | "show",
+): Promise<{ code: number; output: string }> {
+  if (interrupted) return { code: 1, output: "" };
+  const stdio = outputMode === "show" ? "inherit" : "pipe";
+  const child = spawn(process.execPath, command, {
+    cwd: ROOT,
+    stdio: ["ignore", stdio, stdio],
+    detached: process.platform !== "win32",
+  });
+  running.add(child);
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding("utf8").on("data", (chunk: string) => {
+      output += chunk;
+    });
+  }
+  const [code] = (await once(child, "close")) as [number | null];
+  running.delete(child);
+  return { code: code ?? 1, output };
+}
+
+function endChildren(signal: NodeJS.Signals): void {
+  for (const child of running) {
+    try {
+      if (process.platform === "win32" || child.pid === undefined) child.kill(signal);
+      else process.kill(-child.pid, signal);
+    } catch {
+      // It ended in this very moment.
+    }
+  }
+}
+
+/** Longer than Postgres takes to stop; what still runs then hangs. */
+const STOP_SECONDS_MAX = 20;
+
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.on(signal, () => {
+    // Terminals and npm both pass a signal on, so it may come twice.
+    if (interrupted) return;
+    interrupted = true;
+    endChildren(signal);
+    setTimeout(() => endChildren("SIGKILL"), STOP_SECONDS_MAX * 1000).unref();
+  });
+}
+
+function heading(title: string): void {
+  console.log(`\n=== ${title}`);
+}
+
+const checks = await runChecks();
+const tests = await runTests(process.argv.slice(2));
+if (interrupted) {
+  console.log("\nInterrupted.");
+  process.exitCode = 130;
+} else {
+  const passed = checks.passed + tests.passed;
+  const failed = checks.failed + tests.failed;
+  const skipped = tests.skipped > 0 ? `, ${tests.skipped} skipped` : "";
+  console.log(`\n${passed} passed, ${failed} failed${skipped}`);
+  if (failed > 0) process.exitCode = 1;
+}

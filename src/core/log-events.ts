@@ -1,0 +1,33 @@
+/** The closed list of log events, and how one is written. */
+
+/** The closed list of log events. */
+export const LOG_EVENTS = [
+  "request_handled",
+  "request_failed",
+  "job_created",
+  "job_cancelled",
+  "job_replayed",
+  "effect_settled",
+  "type_paused",
+  "type_resumed",
+  "publish_failed",
+  "delivery_rejected",
+  "delivery_refused",
+  "attempt_claimed",
+  "attempt_finished",
+  "attempt_lease_lost",
+  "attempt_cancel_seen",
+  "heartbeat_failed",
+  "result_omitted",
+  "handler_log",
+  "sweep_finished",
+  "sweep_step_failed",
+] as const;
+
+export type LogEvent = (typeof LOG_EVENTS)[number];
+
+/** Writes one structured line; fields never hold payloads, secrets, signatures or queries. */
+export type Log = (
+  event: LogEvent,
+  fields: Record<string, string | number | boolean | null | undefined>,
+) => void;

@@ -1,0 +1,141 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import { createServer as createSocketServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { close, listen } from "../../dev/listen.js";
+import { DEV_SECRET } from "../../dev/stack.js";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const TSX = join(ROOT, "node_modules/.bin/tsx");
+
+let folder: string;
+let ports: Record<string, string>;
+let dev: ChildProcess;
+let printed = "";
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "antrean-local-"));
+  ports = await freePorts(["PORT", "QSTASH_PORT", "NEON_PORT", "MAIL_PORT"]);
+  dev = spawn(TSX, [join(ROOT, "dev/start.ts")], {
+    cwd: folder,
+    env: { ...process.env, ...ports },
+  });
+  dev.stdout?.on("data", (chunk: Buffer) => {
+    printed += chunk.toString();
+  });
+  await vi.waitFor(() => expect(printed).toContain("Antrean is ready."), { timeout: 30_000 });
+});
+
+afterAll(async () => {
+  const ended = new Promise((done) => dev.once("exit", done));
+  dev.kill("SIGTERM");
+  await ended;
+  await rm(folder, { recursive: true, force: true });
+});
+
+test("the curl line that local mode prints, pasted into a shell, makes a job that completes", async () => {
+  const line = /curl -s \S+\/api\/jobs \\\n(?:.*\\\n)*.*/.exec(printed)?.[0] ?? "";
+  const { stdout } = await promisify(execFile)("bash", ["-c", line]);
+  const { jobId } = JSON.parse(stdout) as { jobId: string };
+  expect(await endOf(jobId)).toMatchObject({ status: "completed", attempts: 1 });
+});
+
+test("a local server named in a payload receives exactly one request, with the operation id", async () => {
+  const requests: IncomingMessage[] = [];
+  const target = createServer((request, response) => {
+    requests.push(request.resume());
+    response.end("ok");
+  });
+  const port = await listen(target, { port: 0, service: "the target" });
+  const payload = { url: `http://127.0.0.1:${port}/hook`, method: "POST", json: { n: 1 } };
+  const jobId = await create({ type: "http_request", payload });
+  expect(await endOf(jobId)).toMatchObject({ status: "completed", result: { status: 200 } });
+  await close(target);
+  expect(requests.map(({ headers }) => headers["idempotency-key"])).toEqual([jobId]);
+});
+
+test("an e-mail lands in the local mail sink", async () => {
+  const payload = { to: "someone@example.com", subject: "Hello", text: "From a job." };
+  const jobId = await create({ type: "send_email", payload });
+  expect(await endOf(jobId)).toMatchObject({ status: "completed" });
+  const mails = await fetch(`http://127.0.0.1:${ports.MAIL_PORT}/emails`);
+  expect(await mails.text()).toContain("From a job.");
+});
+
+test("a taken port is named with the variable that moves it", async () => {
+  const free: Record<string, string> = {};
+  for (const name of ["NEON_PORT", "QSTASH_PORT", "MAIL_PORT", "PORT"]) {
+    const { stderr, code } = await runToEnd("dev/start.ts", { ...ports, ...free });
+    expect(code).toBe(1);
+    expect(stderr).toContain(`Port ${ports[name]} for`);
+    expect(stderr).toContain(`Set ${name} to another port.`);
+    Object.assign(free, await freePorts([name]));
+  }
+});
+
+test("the demonstration runs unattended to its end and shows every kind of outcome", async () => {
+  const { stdout, code } = await runToEnd("dev/demo.ts", {});
+  expect(code).toBe(0);
+  for (const scene of ["completed", "retried, then completed", "dead-lettered", "delayed by 4 s"]) {
+    expect(stdout).toContain(scene);
+  }
+  expect(stdout).toMatch(/deduplicated +completed +1 +the same job/);
+  expect(stdout).toMatch(/idempotent replay +completed +1 +the stored answer/);
+});
+
+const api = (path: string, init: RequestInit = {}): Promise<Response> =>
+  fetch(`http://127.0.0.1:${ports.PORT}${path}`, {
+    ...init,
+    headers: { authorization: `Bearer ${DEV_SECRET}`, ...init.headers },
+  });
+
+async function create(job: unknown): Promise<string> {
+  const response = await api("/api/jobs", {
+    method: "POST",
+    headers: { "content-type": "application/json", "idempotency-key": crypto.randomUUID() },
+    body: JSON.stringify(job),
+  });
+  expect(response.status).toBe(202);
+  return ((await response.json()) as { jobId: string }).jobId;
+}
+
+async function endOf(jobId: string): Promise<unknown> {
+  return (await api(`/api/jobs/${jobId}?wait=20`)).json();
+}
+
+async function runToEnd(
+  script: string,
+  env: Record<string, string>,
+): Promise<{ stdout: string; stderr: string; code: number | null }> {
+  const cwd = await mkdtemp(join(tmpdir(), "antrean-run-"));
+  const child = spawn(TSX, [join(ROOT, script)], { cwd, env: { ...process.env, ...env } });
+  let stdout = "";
+  let stderr = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    stdout += chunk.toString();
+  });
+  child.stderr.on("data", (chunk: Buffer) => {
+    stderr += chunk.toString();
+  });
+  const code = await new Promise<number | null>((done) => child.once("exit", done));
+  await rm(cwd, { recursive: true, force: true });
+  return { stdout, stderr, code };
+}
+
+/** Ports that were free a moment ago; the scripts take them at once. */
+async function freePorts(names: string[]): Promise<Record<string, string>> {
+  const servers = await Promise.all(
+    names.map(async () => {
+      const server = createSocketServer() as unknown as Server;
+      await listen(server, { port: 0, service: "a free port" });
+      return server;
+    }),
+  );
+  const found = servers.map((server) => String((server.address() as { port: number }).port));
+  await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
+  return Object.fromEntries(names.map((name, at) => [name, found[at] ?? ""]));
+}
