@@ -48,7 +48,7 @@ test("the bundle holds nothing of development, no module of Node, and at most 20
   expect(gzipBytes).toBeLessThanOrEqual(200_000);
 });
 
-test("a job runs from create to completed, and its payload is stored as an object (C19)", async () => {
+test("a Worker runs a job from create to completed and stores its payload as an object (C19)", async () => {
   await expectWholeJob(call, world);
 });
 

@@ -56,7 +56,7 @@ async function startSlowJob() {
   return { jobId, delivery };
 }
 
-test("a job runs from create to completed", async () => {
+test("a Node server runs a job from create to completed", async () => {
   const server = await start();
   await expectWholeJob(call, world);
   expect(await server.sweep()).toMatchObject({ failedSteps: [], more: false });

@@ -53,7 +53,7 @@ test("a deployment without its settings answers 503, and works once they are the
   expect((await call(apiRequest("/api/health"))).status).toBe(200);
 });
 
-test("a job runs from create to completed", async () => {
+test("Vercel's handler runs a job from create to completed", async () => {
   await expectWholeJob(call, world);
 });
 
