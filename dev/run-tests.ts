@@ -16,6 +16,8 @@ interface Counts {
   skipped: number;
 }
 
+const NOTHING: Counts = { passed: 0, failed: 0, skipped: 0 };
+
 /** What we read of the report that Vitest writes. */
 interface VitestReport {
   numPassedTests: number;
@@ -58,7 +60,7 @@ async function runTests(args: string[]): Promise<Counts> {
     const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
     const command = ["node_modules/vitest/vitest.mjs", "run", ...reporters, ...tiersLeftOut()];
     const { code } = await run([...command, ...args], "show");
-    return await countTests(report, code);
+    return interrupted ? NOTHING : await countTests(report, code);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -99,12 +101,7 @@ async function countTests(report: string, code: number): Promise<Counts> {
   return { passed, failed, skipped: (found?.numPendingTests ?? 0) + (found?.numTodoTests ?? 0) };
 }
 
-/**
- * Runs a program of `node_modules` to its end.
- *
- * Shape: in a process group of its own where there are groups, so that one signal reaches all that
- *        it starts: the compiler and the linter are wrappers around the program that works.
- */
+/** Runs a program of `node_modules` to its end; without npx, which leaves its child when it is ended. */
 async function run(
   command: string[],
   outputMode: "collect" | "show",
@@ -114,7 +111,6 @@ async function run(
   const child = spawn(process.execPath, command, {
     cwd: ROOT,
     stdio: ["ignore", stdio, stdio],
-    detached: process.platform !== "win32",
   });
   running.add(child);
   let output = "";
@@ -129,14 +125,7 @@ async function run(
 }
 
 function endChildren(signal: NodeJS.Signals): void {
-  for (const child of running) {
-    try {
-      if (process.platform === "win32" || child.pid === undefined) child.kill(signal);
-      else process.kill(-child.pid, signal);
-    } catch {
-      // It ended in this very moment.
-    }
-  }
+  for (const child of running) child.kill(signal);
 }
 
 /** Longer than Postgres takes to stop; what still runs then hangs. */

@@ -2,6 +2,7 @@
 
 /** The closed list of log events. */
 export const LOG_EVENTS = [
+  "misconfigured",
   "request_handled",
   "request_failed",
   "job_created",
@@ -16,7 +17,6 @@ export const LOG_EVENTS = [
   "attempt_claimed",
   "attempt_finished",
   "attempt_lease_lost",
-  "attempt_cancel_seen",
   "heartbeat_failed",
   "result_omitted",
   "handler_log",

@@ -54,10 +54,11 @@ export async function markFailed(ports: Ports, failed: Wakeup[]): Promise<number
 const BURST_MESSAGES = 100;
 const SPREAD_MESSAGES_PER_SECOND = 20;
 
-/** Delays all but the first of many messages that a sweep publishes together. */
-export function spread(wakeups: Wakeup[]): Wakeup[] {
+/** Delays all but the first of many messages that a sweep publishes, `sentBefore` of them before. */
+export function spread(wakeups: Wakeup[], sentBefore = 0): Wakeup[] {
   return wakeups.map((wakeup, at) => {
-    const delaySeconds = Math.max(0, at - BURST_MESSAGES) / SPREAD_MESSAGES_PER_SECOND;
+    const place = sentBefore + at + 1;
+    const delaySeconds = Math.max(0, place - BURST_MESSAGES) / SPREAD_MESSAGES_PER_SECOND;
     const later = delaySeconds - Math.max(0, wakeup.dueInSeconds);
     if (later <= 0) return wakeup;
     const dueInSeconds = wakeup.dueInSeconds + (delaySeconds - wakeup.dueInSeconds);

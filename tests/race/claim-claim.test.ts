@@ -9,8 +9,6 @@ import {
   queued,
   RETRY,
   redeliver,
-  running,
-  TYPE,
 } from "../support/race-jobs.js";
 import { claimFor } from "../support/store.js";
 
@@ -241,19 +239,4 @@ describe("one token twice", () => {
     expect(jobs.size).toBe(1);
     expect(await race.count("jobs where attempts > 0")).toBe(1);
   });
-});
-
-test("a sweep that runs jobs itself and a delivery do not run one job twice", async () => {
-  const job = await queued(race);
-  const sweep = await race.begin();
-  const types = [{ type: TYPE, publish: true, leaseSeconds: 60, delays: [30], jitterSeconds: 0 }];
-  const attempt = await sweep.store.claimDue(types, randomUUID());
-  expect(attempt?.jobId).toBe(job.id);
-
-  expect(await claimFor(race.store, job)).toEqual({ kind: "locked", named: true });
-  expect(await race.store.claimDue(types, randomUUID())).toBeNull();
-  await sweep.commit();
-
-  expect(await claimFor(race.store, job)).toEqual({ kind: "noop", reason: "running" });
-  expect((await running(race)).attempt).toBe(1);
 });

@@ -25,7 +25,12 @@ export interface HandMade {
 
 /** Makes a delivery; what is not given is as QStash would send it. */
 export function handMade(flow: Pick<Flow, "qstash">, given: HandMade = {}): Request {
-  const message = { v: 1, jobId: given.jobId, type: given.type ?? "test.script", seq: given.seq ?? 1 };
+  const message = {
+    v: 1,
+    jobId: given.jobId,
+    type: given.type ?? "test.script",
+    seq: given.seq ?? 1,
+  };
   const body = given.body ?? JSON.stringify(message);
   const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
   const claims = {

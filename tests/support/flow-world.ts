@@ -1,6 +1,6 @@
 /** One database and one QStash for the tests of a file; each test starts instances of its own. */
 
-import { afterAll, afterEach, beforeAll, expect } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
 import type { DeliveryResult } from "../../dev/qstash/start.js";
 import { compose } from "../../src/compose.js";
 import { readConfig } from "../../src/config.js";
@@ -52,6 +52,7 @@ export function setUpFlow(): Flow {
   beforeAll(async () => {
     shared.world = await createWorld({ jobs: [] });
   });
+  beforeEach(() => setClocks(theWorld()));
   afterEach(() => cleanUp(theWorld(), shared.instances));
   afterAll(() => theWorld().close());
   return flowOver(theWorld, shared.instances);
@@ -182,6 +183,14 @@ export function environment(world: Pick<World, "database" | "qstash">, more = {}
     CRON_SECRET,
     ...more,
   };
+}
+
+/** The database's clock goes on in real time, that of QStash stands still: both start together. */
+async function setClocks({ database, qstash }: World): Promise<void> {
+  await database.pg.query(
+    "update clock.offset_by set value = to_timestamp($1::float8) - pg_catalog.now()",
+    [qstash.now() / 1000],
+  );
 }
 
 async function cleanUp(world: World, instances: FlowInstance[]): Promise<void> {

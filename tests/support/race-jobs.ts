@@ -1,9 +1,14 @@
 /** Jobs in every state, brought there by the production statements. */
 
 import { randomUUID } from "node:crypto";
-import type { AttemptReport, ClaimedAttempt, ClaimOutcome, FinishRequest } from "../../src/core/attempt.js";
-import type { NewJob, Store, SweepType } from "../../src/core/ports.js";
+import type {
+  AttemptReport,
+  ClaimedAttempt,
+  ClaimOutcome,
+  FinishRequest,
+} from "../../src/core/attempt.js";
 import type { OperatorAction } from "../../src/core/operations.js";
+import type { NewJob, Store, SweepType } from "../../src/core/ports.js";
 import type { Race } from "./race.js";
 import { claimFor, createJobs, newJob } from "./store.js";
 

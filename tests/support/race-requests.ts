@@ -1,7 +1,13 @@
 /** Create requests with keys that several callers share. */
 
 import { randomUUID } from "node:crypto";
-import type { CreateOutcome, IdempotentRequest, NewJob, ResponseShape, Store } from "../../src/core/ports.js";
+import type {
+  CreateOutcome,
+  IdempotentRequest,
+  NewJob,
+  ResponseShape,
+  Store,
+} from "../../src/core/ports.js";
 import { TYPE } from "./race-jobs.js";
 import { newJob } from "./store.js";
 

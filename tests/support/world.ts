@@ -70,25 +70,65 @@ export interface World {
   close(): Promise<void>;
 }
 
-/** Builds a world; it is torn down when the test (or its file's hook) ends it with `close`. */
+/** Builds a world; whoever builds it ends it with `close`. */
 export async function createWorld(options: WorldOptions): Promise<World> {
   const database = await createTestDatabase();
   const logs: Record<string, unknown>[] = [];
-  let current: Instance;
   const qstash = await startQstash({
     mode: "manual",
-    deliver: (request) => current.fetch(request),
+    deliver: (request) => world.instance.fetch(request),
   });
-  const config = readConfig(environment(database, qstash, options), "node");
-  const registry: Registry = new Map(options.jobs.map((job) => [job.type, job]));
-
   /** Database and QStash; the timers of instances follow in `advance`. */
   const moveClocks = async (milliseconds: number): Promise<void> => {
     await database.advance(milliseconds / 1000);
     qstash.advance(milliseconds);
   };
   const instances: Instance[] = [];
+  const start = instanceStarter(environment(database, qstash, options), options, moveClocks, logs);
   const newInstance = (): Instance => {
+    const instance = start();
+    instances.push(instance);
+    return instance;
+  };
+  const world: World = {
+    database,
+    qstash,
+    instance: newInstance(),
+    logs,
+    newInstance,
+    use(instance) {
+      world.instance = instance;
+    },
+    async advance(seconds) {
+      await moveClocks(seconds * 1000);
+      for (const { timers } of instances) await timers.advance(seconds * 1000);
+    },
+    async runUntilIdle(secondsMax = 86_400) {
+      await qstash.runUntilIdle({
+        maxMs: secondsMax * 1000,
+        onAdvance: (ms) => database.advance(ms / 1000),
+      });
+    },
+    async close() {
+      await qstash.close();
+      await database.drop();
+    },
+    ...requestsTo(() => world.instance),
+    ...looksInto(database),
+  };
+  return world;
+}
+
+/** Makes instances that share nothing but the database, QStash and the log. */
+function instanceStarter(
+  env: Record<string, string>,
+  options: WorldOptions,
+  moveClocks: (milliseconds: number) => Promise<void>,
+  logs: Record<string, unknown>[],
+): () => Instance {
+  const config = readConfig(env, "node");
+  const registry: Registry = new Map(options.jobs.map((job) => [job.type, job]));
+  return () => {
     const ports = faultyPorts();
     const timers = virtualTimers(moveClocks);
     const app = compose(config, registry, {
@@ -98,78 +138,54 @@ export async function createWorld(options: WorldOptions): Promise<World> {
       writeLog: (line) => logs.push(JSON.parse(line) as Record<string, unknown>),
       wrap: { store: ports.store, trigger: ports.trigger },
     });
-    const instance: Instance = {
+    return {
       app,
       ports,
       timers,
       fetch: (request) => Promise.race([app.fetch(request), ports.died]),
     };
-    instances.push(instance);
-    return instance;
   };
-  current = newInstance();
+}
 
-  const world: World = {
-    database,
-    qstash,
-    instance: current,
-    logs,
-    newInstance,
-    use(instance) {
-      current = instance;
-      world.instance = instance;
-    },
-    request: (method, path, given = {}) =>
-      (given.instance ?? current).fetch(apiRequest(method, path, given)),
+function requestsTo(current: () => Instance): Pick<World, "request" | "create" | "job" | "sweep"> {
+  const request: World["request"] = (method, path, given = {}) =>
+    (given.instance ?? current()).fetch(apiRequest(method, path, given));
+  return {
+    request,
     async create(type, payload, more = {}) {
       const body = { type, payload, ...more };
-      const response = await world.request("POST", "/api/jobs", { body });
+      const response = await request("POST", "/api/jobs", { body });
       const answer = (await response.json()) as { jobId: string };
       expect(response.status, JSON.stringify(answer)).toBe(202);
       return answer.jobId;
     },
     async job(jobId) {
-      const response = await world.request("GET", `/api/jobs/${jobId}`, { secret: KEYS.admin });
+      const response = await request("GET", `/api/jobs/${jobId}`, { secret: KEYS.admin });
       expect(response.status).toBe(200);
       return (await response.json()) as Job;
     },
-    async advance(seconds) {
-      await moveClocks(seconds * 1000);
-      for (const { timers } of instances) await timers.advance(seconds * 1000);
-    },
-    async sweep(instance = current) {
-      const response = await instance.fetch(
-        new Request(`${PUBLIC_URL}/api/sweep`, {
-          method: "POST",
-          headers: { authorization: `Bearer ${CRON_SECRET}` },
-        }),
-      );
+    async sweep(instance) {
+      const response = await request("POST", "/api/sweep", { secret: CRON_SECRET, instance });
       expect(response.status).toBe(200);
       return (await response.json()) as Record<string, unknown>;
     },
-    async runUntilIdle(secondsMax = 86_400) {
-      await qstash.runUntilIdle({
-        maxMs: secondsMax * 1000,
-        onAdvance: (ms) => database.advance(ms / 1000),
-      });
-    },
+  };
+}
+
+function looksInto({ pg }: TestDatabase): Pick<World, "row" | "attempts"> {
+  return {
     row: async (jobId) => {
-      const { rows } = await database.pg.query("select * from jobs where id = $1", [jobId]);
+      const { rows } = await pg.query("select * from jobs where id = $1", [jobId]);
       return rows[0] as Record<string, unknown>;
     },
     attempts: async (jobId) => {
-      const { rows } = await database.pg.query(
+      const { rows } = await pg.query(
         "select * from job_attempts where job_id = $1 order by number, started_at",
         [jobId],
       );
       return rows as Record<string, unknown>[];
     },
-    async close() {
-      await qstash.close();
-      await database.drop();
-    },
   };
-  return world;
 }
 
 /** Builds a world that is torn down at the end of the present test. */

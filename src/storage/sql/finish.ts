@@ -94,8 +94,7 @@ from (select) one
 left join recorded r on true
 left join history h on true
 left join lateral (
-  select * from recorded
-  union all
+  select * from recorded union all
   select * from jobs where id = ${jobId}::uuid and not exists (select from recorded)) j on true`;
 }
 
