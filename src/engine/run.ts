@@ -37,8 +37,10 @@ export async function run(
   const abort = new AbortController();
   const done = new AbortController();
   const state: HandlerState = { snoozedForSeconds: undefined };
-  const context = createJobContext(ports, attempt, { payload: parsed.data, abort, state });
-  const lease = keepLease(ports, attempt, abort, done.signal);
+  // A claim whose answer came late has only the rest of its lease; it is extended by a whole one.
+  const held = { ...attempt, leaseSeconds: definition.leaseSeconds };
+  const context = createJobContext(ports, held, { payload: parsed.data, abort, state });
+  const lease = keepLease(ports, held, abort, done.signal);
   const secondsMax = Math.min(
     definition.timeoutSeconds,
     Math.max(1, budgetSeconds - INVOCATION_RESERVE_SECONDS),

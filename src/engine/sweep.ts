@@ -4,7 +4,7 @@ import { delayTable } from "../core/backoff.js";
 import { MAX_ATTEMPTS_BOUNDS, type Wakeup } from "../core/job.js";
 import type { Ports, SweepType } from "../core/ports.js";
 import { execute } from "./execute.js";
-import { publish, spread } from "./publish.js";
+import { markFailed, publish, spread } from "./publish.js";
 
 /** What one sweep did, by step; `more` when a bound stopped it. */
 export interface SweepReport {
@@ -24,10 +24,13 @@ export interface SweepReport {
 
 const LEASES_PER_STATEMENT = 200;
 const MESSAGES_PER_STATEMENT = 500;
+const MESSAGES_PER_CALL = 100;
 const PROBES_PER_SWEEP = 100;
 const ROWS_PER_CLEANUP = 1000;
 /** One statement, five batches of 100 messages, and the mark of a failure. */
-const CALLS_PER_PUBLISHING = 1 + MESSAGES_PER_STATEMENT / 100 + 1;
+const CALLS_PER_PUBLISHING = 1 + MESSAGES_PER_STATEMENT / MESSAGES_PER_CALL + 1;
+/** A trigger that refused so many calls of one step is not asked again in it. */
+const REFUSALS_PER_STEP_MAX = 2;
 /** Claim, finish and the mark of the next message. */
 const CALLS_PER_RUN = 3;
 /** What is kept back for the steps after publishing. */
@@ -140,7 +143,8 @@ async function publishVanished(run: Sweep): Promise<void> {
 async function probe(run: Sweep): Promise<void> {
   const wakeups = await run.ports.store.probeSilentTypes(run.unpublishedTypes, PROBES_PER_SWEEP);
   run.report.probes += wakeups.length;
-  await publishSpread(run, wakeups);
+  // At once: behind many others a probe would come too late for its own distance.
+  await send(run, wakeups);
 }
 
 async function purgeIdempotencyRecords(run: Sweep): Promise<void> {
@@ -180,10 +184,31 @@ async function runDueJobs(run: Sweep): Promise<void> {
 }
 
 async function publishSpread(run: Sweep, wakeups: Wakeup[]): Promise<void> {
-  const { failed, calls } = await publish(run.ports, spread(wakeups, run.messagesSent));
-  run.messagesSent += wakeups.length;
-  run.report.publishFailures += failed;
-  run.callsLeft -= calls;
+  const messages = spread(wakeups, run.messagesSent);
+  run.messagesSent += messages.length;
+  await send(run, messages);
+}
+
+/** Publishes call by call; what no time or no trigger is left for goes to the next sweep. */
+async function send(run: Sweep, messages: Wakeup[]): Promise<void> {
+  let refusals = 0;
+  let sent = 0;
+  while (sent < messages.length && refusals < REFUSALS_PER_STEP_MAX && run.secondsLeft() > 0) {
+    const { failed, calls } = await publish(
+      run.ports,
+      messages.slice(sent, sent + MESSAGES_PER_CALL),
+    );
+    sent += MESSAGES_PER_CALL;
+    run.report.publishFailures += failed;
+    // A refused call was tried twice.
+    run.callsLeft -= calls + (failed > 0 ? 1 : 0);
+    if (failed > 0) refusals += 1;
+  }
+  const unsent = messages.slice(sent);
+  if (unsent.length === 0) return;
+  run.report.more = true;
+  if (refusals > 0) run.report.publishFailures += unsent.length;
+  run.callsLeft -= await markFailed(run.ports, unsent);
 }
 
 /** Counts the statement just made, and tells whether another round fits the budget. */

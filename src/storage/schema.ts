@@ -125,6 +125,9 @@ export const jobs = pgTable(
     index("jobs_trouble")
       .on(t.tenant, t.status, t.createdAt, t.id)
       .where(sql`status in ('failed', 'dead_letter', 'cancelled')`),
+    index("jobs_list_by_key")
+      .on(t.tenant, t.dedupeKey, t.createdAt, t.id)
+      .where(sql`dedupe_key is not null`),
     index("jobs_list").on(t.tenant, t.createdAt, t.id),
     index("jobs_list_by_type").on(t.tenant, t.jobType, t.createdAt, t.id),
     index("jobs_finished").on(t.finishedAt).where(sql`finished_at is not null`),

@@ -4,7 +4,13 @@ import { SCENARIOS } from "../support/crash-scenarios.js";
 import { createStage, POINT_FAULTS } from "../support/crash-stage.js";
 import { createWorld } from "../support/world.js";
 
+import { Session } from "node:inspector/promises";
+import { writeFileSync } from "node:fs";
+import { vi } from "vitest";
 test("explore", async () => {
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+  const prof = new Session(); prof.connect(); await prof.post("Profiler.enable"); await prof.post("Profiler.start");
+  const cpu0 = process.cpuUsage();
   const outside = createOutside();
   const typeOf = (i: number) => `crash.s${i}`;
   const world = await createWorld({ jobs: SCENARIOS.map((s, i) => crashJob(typeOf(i), s.handler, outside)) });
@@ -32,7 +38,9 @@ test("explore", async () => {
       maxS = Math.max(maxS, st.sweeps); maxM = Math.max(maxM, world.qstash.counts().messages - b);
       await world.qstash.runUntilIdle({onAdvance: (ms) => world.database.advance(ms/1000)});
     }
-    console.log("   points", points, "ms", Math.round(performance.now() - t1), "maxSweeps", maxS, "maxMessages", maxM, failures.length ? failures : "");
+    console.log("   points", points, "reqs", world.database.neon.requests, "cpu", JSON.stringify(process.cpuUsage(cpu0)), world.logs.length, JSON.stringify(world.qstash.counts()), "ms", Math.round(performance.now() - t1), "maxSweeps", maxS, "maxMessages", maxM, failures.length ? failures : "");
   }
+  const { profile } = await prof.post("Profiler.stop"); writeFileSync("/tmp/x/prof/p.json", JSON.stringify(profile));
+  console.log("CPU", process.cpuUsage(cpu0));
   await world.close();
 }, 600000);

@@ -118,7 +118,8 @@ describe("jobs that are known not to be published", () => {
     });
     expect(await world.sweep()).toMatchObject({ published: 1300, more: false });
 
-    const messages = messagesOf(world);
+    // Without the probe, which is the second message of a job.
+    const messages = messagesOf(world).filter(({ seq }) => seq === 1);
     expect(messages.filter(({ dueInSeconds }) => dueInSeconds <= 0)).toHaveLength(100);
     for (let second = 1; second <= 60; second += 1) {
       const inSecond = messages.filter(

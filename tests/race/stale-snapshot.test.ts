@@ -48,7 +48,7 @@ async function resultsOf(jobs: CaseJob[], answers: unknown[]) {
     `select id, lock_token, status, attempts, attempts_before_replay, snoozes, trigger_seq,
        triggered_at is not null as published, cancel_requested_at is not null as cancel_requested,
        next_run_at > now() as later, last_error ->> 'code' as error, progress_json,
-       (select jsonb_agg(jsonb_build_array(number, outcome, late_outcome) order by number)
+       (select jsonb_agg(jsonb_build_array(number, outcome, late_outcome) order by number, outcome)
         from job_attempts where job_id = jobs.id) as history,
        (select jsonb_agg(kind order by at, kind) from job_events where job_id = jobs.id) as events
      from jobs where id = any($1)`,

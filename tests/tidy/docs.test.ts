@@ -1,12 +1,11 @@
 import path from "node:path";
 import { describe, expect, test } from "vitest";
-import { PATHS, readText, type SourceFile } from "./tree.js";
+import { PATHS, readText, type SourceFile, sourceOf } from "./tree.js";
 
-const read = (each: string): SourceFile => ({ path: each, text: readText(each) });
-const documents = PATHS.filter((each) => each.endsWith(".md")).map(read);
+const documents = PATHS.filter((each) => each.endsWith(".md")).map(sourceOf);
 const GENERATED = /^package-lock\.json$|^drizzle\/meta\//;
 const BINARY = /\.(?:png|jpe?g|gif|ico|woff2?|pdf)$/;
-const texts = PATHS.filter((each) => !GENERATED.test(each) && !BINARY.test(each)).map(read);
+const texts = PATHS.filter((each) => !GENERATED.test(each) && !BINARY.test(each)).map(sourceOf);
 
 function matchesOf({ path: name, text }: SourceFile, pattern: RegExp) {
   return [...text.matchAll(pattern)].map(({ 0: whole, 1: found = whole, index }) => ({

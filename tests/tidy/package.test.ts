@@ -1,7 +1,7 @@
 import { isBuiltin } from "node:module";
 import { describe, expect, test } from "vitest";
 import { importsOf, packageOf } from "./syntax.js";
-import { filesIn, PATHS, readText, type SourceFile } from "./tree.js";
+import { filesIn, PATHS, readText, type SourceFile, sourceOf } from "./tree.js";
 
 interface Manifest {
   dependencies: Record<string, string>;
@@ -12,10 +12,7 @@ const manifest = JSON.parse(readText("package.json")) as Manifest;
 const src = filesIn(["src"]);
 const others = [
   ...filesIn(["dev", "tests", "bench"]),
-  ...PATHS.filter((path) => /^[\w.]+\.ts$/.test(path)).map((path) => ({
-    path,
-    text: readText(path),
-  })),
+  ...PATHS.filter((path) => /^[\w.]+\.ts$/.test(path)).map(sourceOf),
 ];
 
 const packagesOf = (file: SourceFile): string[] =>

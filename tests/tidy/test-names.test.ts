@@ -78,7 +78,7 @@ describe("no test is left out in silence", () => {
         if (callee.type !== "MemberExpression" || callee.property.type !== "Identifier") return;
         const { name } = callee.property;
         const isOfTests = ["test", "it", "describe"].includes(rootOf(callee) ?? "");
-        // A running test may end itself with a reason, which the report prints.
+        // A running test may end itself with a reason, which the verbose report prints.
         const isSilent = isOfTests
           ? ["skip", "only", "todo", "skipIf", "runIf", "fails"].includes(name)
           : name === "skip" && node.arguments.length === 0 && isContext(callee.object);

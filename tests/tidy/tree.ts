@@ -28,13 +28,24 @@ export function readText(relativePath: string): string {
   return readFileSync(path.join(ROOT, relativePath), "utf8");
 }
 
-/** Reads the files below the folders whose names have one of the endings. */
+const sources = new Map<string, SourceFile>();
+
+/** Gives a file, which is the same object each time, so that it is parsed once. */
+export function sourceOf(relativePath: string): SourceFile {
+  const present = sources.get(relativePath);
+  if (present) return present;
+  const source = { path: relativePath, text: readText(relativePath) };
+  sources.set(relativePath, source);
+  return source;
+}
+
+/** Gives the files below the folders whose names have one of the endings. */
 export function filesIn(folders: string[], endings: string[] = [".ts", ".tsx"]): SourceFile[] {
   return PATHS.filter(
     (each) =>
       folders.some((folder) => each.startsWith(`${folder}/`)) &&
       endings.some((ending) => each.endsWith(ending)),
-  ).map((each) => ({ path: each, text: readText(each) }));
+  ).map(sourceOf);
 }
 
 function pathsIn(folder: string): string[] {
