@@ -3,7 +3,7 @@
 import type { AttemptReport, ClaimedAttempt } from "../core/attempt.js";
 import { delaySeconds } from "../core/backoff.js";
 import type { JobDefinition } from "../core/define-job.js";
-import { AttemptAbortedError, classifyFailure } from "../core/errors.js";
+import { AttemptAbortedError, classifyFailure, cutText, type Failure } from "../core/errors.js";
 import { UNKNOWN_TYPE_DELAY_SECONDS } from "../core/job.js";
 import type { Ports } from "../core/ports.js";
 import { createJobContext, type HandlerState } from "./job-context.js";
@@ -28,18 +28,14 @@ export async function run(
 ): Promise<AttemptReport> {
   const definition = ports.registry.get(attempt.type);
   if (!definition) return { kind: "unknown_type", delaySeconds: UNKNOWN_TYPE_DELAY_SECONDS };
-  const parsed = await definition.payload.safeParseAsync(attempt.payload);
-  if (!parsed.success) {
-    const places = parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
-    const message = `the payload no longer fits its schema: ${places.join("; ")}`;
-    return { kind: "fatal", code: "payload_invalid", message: message.slice(0, 2000) };
-  }
+  const parsed = await parsePayload(ports, definition, attempt);
+  if ("report" in parsed) return parsed.report;
   const abort = new AbortController();
   const done = new AbortController();
   const state: HandlerState = { snoozedForSeconds: undefined };
   // A claim whose answer came late has only the rest of its lease; it is extended by a whole one.
   const held = { ...attempt, leaseSeconds: definition.leaseSeconds };
-  const context = createJobContext(ports, held, { payload: parsed.data, abort, state });
+  const context = createJobContext(ports, held, { payload: parsed.payload, abort, state });
   const lease = keepLease(ports, held, abort, done.signal);
   const secondsMax = Math.min(
     definition.timeoutSeconds,
@@ -51,6 +47,26 @@ export async function run(
   done.abort();
   await lease;
   return reportOf(ports, definition, attempt, ended, state);
+}
+
+/** Parses the payload as today's schema wants it; a schema that throws fails like a handler. */
+async function parsePayload(
+  ports: Ports,
+  definition: JobDefinition,
+  attempt: ClaimedAttempt,
+): Promise<{ payload: unknown } | { report: AttemptReport }> {
+  try {
+    const parsed = await definition.payload.safeParseAsync(attempt.payload);
+    if (parsed.success) return { payload: parsed.data };
+    const places = parsed.error.issues.map(
+      ({ path, message }) => `${path.map(String).join(".")}: ${message}`,
+    );
+    const message = `the payload no longer fits its schema: ${places.join("; ")}`;
+    const code = "payload_invalid";
+    return { report: { kind: "fatal", code, message: cutText(message, 2000) } };
+  } catch (thrown) {
+    return { report: failureReport(ports, definition, attempt, thrown) };
+  }
 }
 
 type Ended = { result: unknown } | { thrown: unknown };
@@ -96,9 +112,28 @@ function reportOf(
     if (omitted) ports.log("result_omitted", { jobId: attempt.jobId, reason: omitted });
     return { kind: "completed", result: value, resultOmitted: omitted };
   }
-  const { kind, code, message, delaySeconds: asked } = classifyFailure(ended.thrown, Date.now());
+  return failureReport(ports, definition, attempt, ended.thrown);
+}
+
+function failureReport(
+  ports: Ports,
+  definition: JobDefinition,
+  attempt: ClaimedAttempt,
+  thrown: unknown,
+): AttemptReport {
+  const { kind, code, message, delaySeconds: asked } = failureOf(thrown);
   if (kind === "fatal") return { kind, code, message };
   const backoff = () =>
     delaySeconds(definition.backoff, attempt.budgetUsed, ports.entropy.random());
   return { kind, code, message, delaySeconds: asked ?? backoff() };
+}
+
+/** Whatever was thrown is recorded, also what throws when it is read. */
+function failureOf(thrown: unknown): Failure {
+  try {
+    return classifyFailure(thrown, Date.now());
+  } catch {
+    const message = "a value that cannot be described was thrown";
+    return { kind: "retry", code: "handler_error", message };
+  }
 }

@@ -3,7 +3,10 @@
 import { type Json, RESULT_BYTES_MAX } from "../core/job.js";
 
 /** Why a value is not stored; null when it is. */
-export type Omitted = "too_large" | "not_json" | null;
+export type Omitted = "too_large" | "too_deep" | "not_json" | null;
+
+/** PostgreSQL reads JSON by recursion within its stack, which some 10,000 levels overflow. */
+const DEPTH_MAX = 1000;
 
 /**
  * Gives a value as it will come back from the store, or null with the reason why it is not stored.
@@ -28,5 +31,20 @@ export function storableJson(
   }
   if (new TextEncoder().encode(text).length > bytesMax)
     return { value: null, omitted: "too_large" };
-  return { value: JSON.parse(text) as Json, omitted: null };
+  const stored = JSON.parse(text) as Json;
+  return isTooDeep(stored)
+    ? { value: null, omitted: "too_deep" }
+    : { value: stored, omitted: null };
+}
+
+/** Goes level by level, so that depth costs no stack here either. */
+function isTooDeep(value: Json): boolean {
+  let level: Json[] = [value];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > DEPTH_MAX) return true;
+    level = level.flatMap((each) =>
+      typeof each === "object" && each !== null ? Object.values(each) : [],
+    );
+  }
+  return false;
 }

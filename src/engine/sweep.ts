@@ -164,8 +164,11 @@ async function prune(run: Sweep): Promise<void> {
 /** While the trigger refuses messages, this sweep is the only thing that runs jobs: one at a time. */
 async function runDueJobs(run: Sweep): Promise<void> {
   const { ports } = run;
+  // Types take turns from a random one on, so that none waits for the end of another's backlog.
+  const first = Math.floor(ports.entropy.random() * run.types.length);
+  let turns = [...run.types.slice(first), ...run.types.slice(0, first)];
   while (run.callsLeft >= CALLS_PER_RUN) {
-    const fitting = run.types.filter(({ type, publish: published }) => {
+    const fitting = turns.filter(({ type, publish: published }) => {
       const timeoutSeconds = ports.registry.get(type)?.timeoutSeconds ?? Number.POSITIVE_INFINITY;
       return published && timeoutSeconds <= run.secondsLeft();
     });
@@ -179,6 +182,9 @@ async function runDueJobs(run: Sweep): Promise<void> {
     await execute(ports, attempt, ports.settings.maxRunSeconds, { leaveUnpublished: true });
     run.callsLeft -= CALLS_PER_RUN - 1;
     run.report.ranInSweep += 1;
+    turns = turns.toSorted(
+      (a, b) => Number(a.type === attempt.type) - Number(b.type === attempt.type),
+    );
   }
   run.report.more = true;
 }

@@ -54,6 +54,19 @@ describe("deliveries", () => {
     ]);
   });
 
+  test("deliverTwice: one success of the two is enough", async () => {
+    const statuses = [500, 200];
+    const { qstash, client } = await setup({
+      deliver: () => new Response("", { status: statuses.shift() }),
+    });
+    const { messageId } = await client.publish({ url });
+    const results = await qstash.deliverTwice(messageId);
+    expect(results).toMatchObject([
+      { status: 500, outcome: "delivered" },
+      { status: 200, outcome: "delivered" },
+    ]);
+  });
+
   test("duplicate redelivers a message, also one that was answered with 200", async () => {
     const { qstash, client, received } = await recorded();
     const { messageId } = await client.publish({ url, body: "x" });

@@ -112,7 +112,7 @@ describe("a captured delivery that is sent again", () => {
     const jobId = await flow.create(TYPE, {});
     const delivery = flow.qstash.deliverDue();
     await work.started;
-    const disguises = [
+    const disguises: Record<string, string>[] = [
       { "upstash-message-id": "msg_other" },
       { "upstash-retried": "3" },
       { "upstash-message-id": "", "upstash-retried": "abc" },
@@ -137,9 +137,8 @@ describe("a captured delivery that is sent again", () => {
     const instance = flow.start([scripted(throws("no"))]);
     const jobId = await flow.create(TYPE, {}, { maxAttempts: 2 });
     await flow.qstash.deliverDue();
-    for (const headers of [{}, { "upstash-message-id": "msg_other" }]) {
-      await sendAgain(flow, instance.captured[0], headers);
-    }
+    await sendAgain(flow, instance.captured[0]);
+    await sendAgain(flow, instance.captured[0], { "upstash-message-id": "msg_other" });
     expect(await flow.job(jobId)).toMatchObject({ status: "failed", attempts: 1 });
     expect(flow.qstash.pending()).toHaveLength(1);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ClaimRequest } from "../../src/core/ports.js";
+import type { ClaimRequest } from "../../src/core/attempt.js";
 import { sendAgain } from "../support/flow-delivery.js";
 import { byAttempt, held, scripted, succeed, TYPE, throws } from "../support/flow-jobs.js";
 import { setUpFlow } from "../support/flow-world.js";

@@ -22,6 +22,10 @@ class Stubborn extends Error {
   }
 }
 
+function fail(): never {
+  throw new Error("not to be read");
+}
+
 const named = (name: string, more: object) => Object.assign(new Error("asked"), { name, ...more });
 
 const retried: [string, unknown, string | RegExp][] = [
@@ -55,6 +59,11 @@ const retried: [string, unknown, string | RegExp][] = [
   ["a status out of range", { status: 9000, message: "odd" }, "odd"],
   ["a lease loss of its own making", named("LeaseLostError", {}), "asked"],
   ["a snooze of its own making", named("SnoozeSignal", {}), "asked"],
+  ["an error whose message is a number", named("Error", { message: 42 }), /./],
+  ["an error whose message is an object", named("Error", { message: { a: 1 } }), /./],
+  ["an error whose name is a number", Object.assign(new Error(""), { name: 7 }), /./],
+  ["a wish that is a symbol", named("RetryAfterError", { retryAfter: Symbol("soon") }), /./],
+  ["a wish that throws", named("RetryAfterError", { retryAfter: { valueOf: fail } }), /./],
   ["a frozen error", Object.freeze(new Error("cold")), "cold"],
   ["quotes and backslashes", new Error(`'"\\'); drop table jobs;--`), `'"\\'); drop table jobs;--`],
 ];
@@ -91,31 +100,28 @@ const carriers = [
 ];
 
 test("HTTP statuses decide whether another try can help, wherever an error carries them", async () => {
+  const payloadSchema = z.object({ status: z.int(), carrier: z.int() });
   flow.start([
-    scripted(({ payload }) =>
-      throws(carriers[at(payload)]?.(Number(status(payload))))(undefined as never),
-    ),
+    scripted(({ payload }) => {
+      const { status, carrier } = payloadSchema.parse(payload);
+      throw carriers[carrier]?.(status);
+    }),
   ]);
-  const jobs = statuses.map((each, n) => ({
+  const jobs = statuses.map(({ status }, n) => ({
     type: TYPE,
-    payload: { status: each.status, carrier: n % carriers.length },
+    payload: { status, carrier: n % carriers.length },
     maxAttempts: 2,
   }));
   const response = await flow.request("POST", "/api/jobs/batch", { body: { jobs } });
   expect(response.status).toBe(202);
-  await flow.qstash.deliverDue({ maxDeliveries: 100 });
+  await flow.qstash.deliverDue();
   const rows = await flow.query(
-    "select (payload_json ->> 'status')::int as status, status as ends, last_error ->> 'code' as code from jobs",
+    `select (payload_json ->> 'status')::int as status, status as ends, last_error ->> 'code' as code
+     from jobs order by 1`,
   );
-  const byStatus = (a: { status?: unknown }, b: { status?: unknown }) =>
-    Number(a.status) - Number(b.status);
-  expect(rows.sort(byStatus)).toEqual(
-    statuses.map((each) => ({ ...each, code: `http_${each.status}` })).sort(byStatus),
-  );
+  const expected = statuses.map((each) => ({ ...each, code: `http_${each.status}` }));
+  expect(rows).toEqual(expected.sort((a, b) => a.status - b.status));
 });
-
-const at = (payload: unknown) => (payload as { carrier: number }).carrier;
-const status = (payload: unknown) => (payload as { status: number }).status;
 
 describe("a permanent failure", () => {
   test.each([
@@ -154,6 +160,50 @@ describe("a permanent failure", () => {
     });
     expect(job.lastError?.message).toContain("to: ");
     expect(job.lastError?.message).not.toContain("subject: ");
+  });
+});
+
+describe("a schema that changed since the job was created", () => {
+  test.each([
+    ["NUL in its message", z.unknown().refine(() => false, "no\u0000pe"), "no\ufffdpe"],
+    [
+      "half a character in its message",
+      z.unknown().refine(() => false, "no\ud800pe"),
+      "no\ufffdpe",
+    ],
+    ["5 MB of message", z.unknown().refine(() => false, "🚀".repeat(1_250_000)), "🚀"],
+  ])("%s: the refusal is recorded (J05)", async (_, payload, text) => {
+    flow.start([scripted(succeed())]);
+    const jobId = await flow.create(TYPE, {});
+    flow.start([scripted(succeed(), { payload })]);
+    expect(await flow.deliverOne()).toMatchObject({ status: 200 });
+    const { status, lastError } = await flow.job(jobId);
+    expect({ status, code: lastError?.code }).toEqual({
+      status: "dead_letter",
+      code: "payload_invalid",
+    });
+    expect(lastError?.message).toContain(text);
+    expect(lastError?.message.isWellFormed()).toBe(true);
+    expect(lastError?.message.length).toBeLessThanOrEqual(2000);
+  });
+
+  test.each([
+    ["a check that throws", z.unknown().refine(fail)],
+    ["a transform that throws", z.unknown().transform(fail)],
+    ["an asynchronous check that fails", z.unknown().refine(async () => fail())],
+  ])("%s is a failure like a handler's, with its tries", async (_, payload) => {
+    flow.start([scripted(succeed())]);
+    const jobId = await flow.create(TYPE, {});
+    flow.start([scripted(succeed(), { payload })]);
+    expect(await flow.deliverOne()).toMatchObject({ status: 200 });
+    expect(await flow.job(jobId)).toMatchObject({
+      status: "failed",
+      attempts: 1,
+      lastError: { code: "handler_error", message: "not to be read" },
+    });
+    flow.start([scripted(succeed())]);
+    await flow.runUntilIdle();
+    expect(await flow.job(jobId)).toMatchObject({ status: "completed", attempts: 2 });
   });
 });
 

@@ -1,9 +1,21 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
-import type { Store } from "../../src/core/ports.js";
-import { GATE_CONDITION, setUpRace } from "../support/race.js";
+import { setUpRace } from "../support/race.js";
 import {
-  action,
+  CLAIM,
+  CLAIM_DUE,
+  gate,
+  LEASES,
+  PERMIT,
+  PROBE,
+  PRUNE,
+  REPLAY_MANY,
+  type Step,
+  type Subject,
+  UNPUBLISHED,
+  VANISHED,
+} from "../support/race-gates.js";
+import {
   attemptOf,
   COMPLETED,
   cancelJob,
@@ -16,34 +28,14 @@ import {
   redeliver,
   replayJob,
   running,
-  SWEEP_TYPES,
 } from "../support/race-jobs.js";
 import { createCall, send } from "../support/race-requests.js";
-import type { Edit } from "../support/race-session.js";
 
 /**
  * Statements that skip locked rows never wait for one. To change a row between their snapshot and
  * their lock, they are stopped at a gate in the search for their rows; the rest is as in production.
  */
 const race = setUpRace();
-
-const gate = (statement: string, before: string): Edit => ({
-  statement,
-  cut: `where ${before}`,
-  into: `where ${GATE_CONDITION} and ${before}`,
-});
-
-interface Subject {
-  jobId: string;
-  lockToken: string;
-  attempt: number;
-  leaseSeconds: number;
-}
-
-interface Step {
-  edit: Edit;
-  call: (store: Store, job: Subject) => Promise<unknown>;
-}
 
 interface Case {
   name: string;
@@ -53,47 +45,6 @@ interface Case {
   answer: unknown;
   row: Record<string, unknown>;
 }
-
-const LEASES: Step = {
-  edit: gate("recover-leases", "lock_until <= now() order by"),
-  call: (store) => store.recoverLeases(SWEEP_TYPES, 10),
-};
-const UNPUBLISHED: Step = {
-  edit: gate("take-unpublished", "j.triggered_at is null and j.next_run_at is not null"),
-  call: (store) => store.takeUnpublished([], 10),
-};
-const VANISHED: Step = {
-  edit: gate("take-vanished", "j.next_trigger_at <= now() and j.triggered_at is not null"),
-  call: (store) => store.takeVanished([], 10),
-};
-const PROBE: Step = {
-  edit: gate("probe-silent-types", "j.id in (select silent.id"),
-  call: (store) => store.probeSilentTypes([], 10),
-};
-const CLAIM: Step = {
-  edit: gate("claim", "id = (select id from named where runnable)"),
-  call: (store, job) => redeliver(store, job),
-};
-const PERMIT: Step = {
-  edit: gate("claim", "job_type = (select job_type from request)"),
-  call: (store, job) => redeliver(store, job),
-};
-const CLAIM_DUE: Step = {
-  edit: gate("claim-due", "job_type = w.type"),
-  call: (store) => store.claimDue(SWEEP_TYPES, randomUUID()),
-};
-const REPLAY_MANY: Step = {
-  edit: gate("replay-many", "j.status = 'dead_letter' and not exists (select from jobs a"),
-  call: (store) =>
-    store.replayMany({ limit: 10, spreadSeconds: 0 }, action(), {
-      publishMax: 10,
-      unpublishedTypes: [],
-    }),
-};
-const PRUNE: Step = {
-  edit: gate("prune-jobs", "finished_at < now() - make_interval(days => least"),
-  call: (store) => store.pruneJobs({ finishedDays: 14, deadLetterDays: 14 }, 10),
-};
 
 const nothingRecovered = { failed: 0, deadLettered: 0, cancelled: 0, wakeups: [] };
 const due = async (): Promise<Subject> => subject((await queued(race)).id);

@@ -36,10 +36,9 @@ export function createOutside(): Outside {
     times: (jobId, effect) => performed.get(`${jobId}:${effect}`) ?? 0,
     mended: new Set(),
     hold() {
-      const { reached, opened } = (held = {
-        reached: Promise.withResolvers<void>(),
-        opened: Promise.withResolvers<void>(),
-      });
+      const reached = Promise.withResolvers<void>();
+      const opened = Promise.withResolvers<void>();
+      held = { reached, opened };
       return {
         reached: reached.promise,
         release: () => {

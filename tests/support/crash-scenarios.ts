@@ -27,11 +27,36 @@ const createAndRun = async (stage: Stage): Promise<void> => {
   await stage.recover();
 };
 
-export const SCENARIOS: Scenario[] = [
-  { name: "create, run, finish", handler: "completes", jobs: 1, ends: "completed", play: createAndRun },
-  { name: "a retry, then success", handler: "retries", jobs: 1, ends: "completed", play: createAndRun },
-  { name: "a fatal error", handler: "needsMending", jobs: 1, ends: "dead_letter", play: createAndRun },
-  { name: "a snooze, then success", handler: "snoozes", jobs: 1, ends: "completed", play: createAndRun },
+/** From create to the end, as clients and handlers shape it. */
+export const JOB_SCENARIOS: Scenario[] = [
+  {
+    name: "create, run, finish",
+    handler: "completes",
+    jobs: 1,
+    ends: "completed",
+    play: createAndRun,
+  },
+  {
+    name: "a retry, then success",
+    handler: "retries",
+    jobs: 1,
+    ends: "completed",
+    play: createAndRun,
+  },
+  {
+    name: "a fatal error",
+    handler: "needsMending",
+    jobs: 1,
+    ends: "dead_letter",
+    play: createAndRun,
+  },
+  {
+    name: "a snooze, then success",
+    handler: "snoozes",
+    jobs: 1,
+    ends: "completed",
+    play: createAndRun,
+  },
   {
     name: "three effects",
     handler: "performs",
@@ -81,20 +106,6 @@ export const SCENARIOS: Scenario[] = [
     },
   },
   {
-    name: "replay of many",
-    handler: "needsMending",
-    jobs: 3,
-    ends: "completed",
-    play: async (stage) => {
-      const jobs = Array.from({ length: 3 }, () => ({ type: stage.type, payload: {} }));
-      const created = await stage.ask("/api/jobs/batch", { jobs }, ACCEPTED);
-      await stage.recover();
-      for (const { jobId } of created.jobs as { jobId: string }[]) stage.outside.mended.add(jobId);
-      await stage.ask("/api/dead-letters/replay", { type: stage.type }, [200]);
-      await stage.recover();
-    },
-  },
-  {
     name: "run now",
     handler: "completes",
     jobs: 1,
@@ -138,6 +149,10 @@ export const SCENARIOS: Scenario[] = [
       await stage.recover();
     },
   },
+];
+
+/** What sweeps recover, and what operators do. */
+export const RECOVERY_SCENARIOS: Scenario[] = [
   {
     name: "a sweep after a dead instance",
     handler: "waits",
@@ -180,6 +195,20 @@ export const SCENARIOS: Scenario[] = [
     },
   },
   {
+    name: "replay of many",
+    handler: "needsMending",
+    jobs: 2,
+    ends: "completed",
+    play: async (stage) => {
+      const jobs = Array.from({ length: 2 }, () => ({ type: stage.type, payload: {} }));
+      const created = await stage.ask("/api/jobs/batch", { jobs }, ACCEPTED);
+      await stage.recover();
+      for (const { jobId } of created.jobs as { jobId: string }[]) stage.outside.mended.add(jobId);
+      await stage.ask("/api/dead-letters/replay", { type: stage.type }, [200]);
+      await stage.recover();
+    },
+  },
+  {
     name: "pause and resume",
     handler: "completes",
     jobs: 1,
@@ -200,7 +229,11 @@ export const SCENARIOS: Scenario[] = [
     play: async (stage) => {
       const jobId = await stage.create();
       await stage.recover();
-      const settlement = { outcome: "done", result: { charged: true }, reason: "seen in the books" };
+      const settlement = {
+        outcome: "done",
+        result: { charged: true },
+        reason: "seen in the books",
+      };
       await stage.ask(`/api/jobs/${jobId}/effects/charge/settle`, settlement, ACCEPTED_OR_DONE);
       await act(stage, jobId, "replay");
       await stage.recover();

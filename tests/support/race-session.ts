@@ -13,9 +13,25 @@ export interface Edit {
   /** The comment that the statement opens with. */
   statement: string;
   /** Every occurrence of a text, or the first match of a pattern. It must be there. */
-  cut: string | RegExp;
+  cut?: string | RegExp;
   /** Nothing by default; with a pattern, `$<name>` puts back a part of it. */
   into?: string;
+  /** Called before the statement is sent, which waits for it. */
+  pause?: () => Promise<unknown>;
+}
+
+/** Stops a session before it sends a statement. */
+export function pauseBefore(statement: string) {
+  const reached = Promise.withResolvers<void>();
+  const resumed = Promise.withResolvers<void>();
+  const edit: Edit = {
+    statement,
+    pause() {
+      reached.resolve();
+      return resumed.promise;
+    },
+  };
+  return { edit, reached: reached.promise, resume: () => resumed.resolve() };
 }
 
 /** The production store on one session; a batch is run without a transaction of its own. */
@@ -24,7 +40,9 @@ export function storeOn(client: pg.ClientBase, edits: Edit[] = []): Store {
   const run = async <Row>(statement: SQL): Promise<Row[]> => {
     const { sql: text, params } = dialect.sqlToQuery(statement);
     try {
-      return (await client.query(edited(text, edits), params)).rows;
+      const ownEdits = edits.filter((edit) => text.startsWith(`/* ${edit.statement} */`));
+      for (const { pause } of ownEdits) await pause?.();
+      return (await client.query(edited(text, ownEdits), params)).rows;
     } catch (error) {
       const refusal = pgRefusalOf(error);
       throw refusal ? new StatementRefusedError(refusal, { cause: error }) : error;
@@ -44,7 +62,7 @@ export function storeOn(client: pg.ClientBase, edits: Edit[] = []): Store {
 function edited(text: string, edits: Edit[]): string {
   let result = text;
   for (const { statement, cut, into = "" } of edits) {
-    if (!text.startsWith(`/* ${statement} */`)) continue;
+    if (cut === undefined) continue;
     const before = result;
     result =
       typeof cut === "string" ? before.replaceAll(cut, () => into) : before.replace(cut, into);

@@ -40,7 +40,10 @@ export const LAYERS: Record<string, Layer> = {
     ],
   },
   cli: { imports: ["client", "compose", "config"] },
-  entry: { imports: ["compose", "config", "jobs/registry.gen"] },
+  // The guarded fetch of Node checks each resolved address by the policy that the jobs check URLs by.
+  entry: {
+    imports: ["compose", "config", "jobs/registry.gen", "jobs/outbound", "core/define-job"],
+  },
   index: { imports: ["compose", "config", "jobs/registry.gen", "entry"] },
 };
 

@@ -62,7 +62,6 @@ export async function prepareMessage(
   const headers = new Headers(group?.defaultHeaders);
   for (const [name, value] of toHeaders(config)) headers.set(name, value);
   for (const [name, value] of request.headers) headers.set(name, value);
-  headers.delete("authorization");
   const prepared = {
     target: group ? { topicName: group.name } : { url: text },
     options: parsePublishOptions(headers),

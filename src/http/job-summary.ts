@@ -1,0 +1,16 @@
+/** A job in a list, as clients see it. */
+
+import type * as z from "zod";
+import type { JobSummary } from "../core/listing.js";
+import { jobViewSchema } from "./job-view.js";
+
+/** The job object without its large members. */
+export const jobSummarySchema = jobViewSchema.omit({ payload: true, result: true, progress: true });
+
+/** Gives the members that clients see; whose job it is, they know. */
+export function jobSummaryView({
+  tenant: _,
+  ...shown
+}: JobSummary): z.input<typeof jobSummarySchema> {
+  return shown;
+}

@@ -1,0 +1,24 @@
+/** `GET /api/jobs/:id/timeline`: tells what happened to a job. */
+
+import { readTimeline } from "../../engine/read-timeline.js";
+import { jobParamsSchema } from "../job-request.js";
+import { notFound } from "../problem.js";
+import { defineRoute } from "../route.js";
+import { timelineSchema, timelineView } from "../timeline-view.js";
+
+export const getTimeline = defineRoute(
+  {
+    method: "GET",
+    path: "/api/jobs/:id/timeline",
+    role: "read",
+    summary: "Read what happened to a job",
+    params: jobParamsSchema,
+    responses: { 200: { description: "The timeline.", schema: timelineSchema } },
+    problems: ["not_found"],
+  },
+  async ({ ports, actor, params }) => {
+    const timeline = await readTimeline(ports, actor, params.id);
+    if (!timeline) throw notFound();
+    return Response.json(timelineView(timeline));
+  },
+);

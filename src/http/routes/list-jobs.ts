@@ -1,0 +1,76 @@
+/** `GET /api/jobs`: lists jobs, newest first. */
+
+import * as z from "zod";
+import { DEDUPE_KEY_LENGTH_MAX, JOB_STATUSES } from "../../core/job.js";
+import { listJobs as readPage } from "../../engine/list-jobs.js";
+import { decodeCursor, encodeCursor, listName } from "../cursor.js";
+import { instantSchema } from "../instant.js";
+import { jobTypeSchema } from "../job-request.js";
+import { jobSummarySchema, jobSummaryView } from "../job-summary.js";
+import { defineRoute } from "../route.js";
+
+const LIMIT = { default: 50, max: 200 } as const;
+/** Each type is a range of its own to read. */
+const TYPES_MAX = 20;
+
+/** A parameter that may come several times; in which order does not matter. */
+const repeatable = <Item extends z.ZodType<string, string>>(item: Item, max: number) =>
+  z.preprocess(
+    (given) => (typeof given === "string" ? [given] : given),
+    z
+      .array(item)
+      .max(max)
+      .transform((values) => [...new Set(values)].sort())
+      .default([]),
+  );
+
+export const listJobs = defineRoute(
+  {
+    method: "GET",
+    path: "/api/jobs",
+    role: "read",
+    summary: "List jobs, newest first",
+    query: z.object({
+      status: repeatable(z.enum(JOB_STATUSES), JOB_STATUSES.length),
+      type: repeatable(jobTypeSchema, TYPES_MAX),
+      dedupeKey: z
+        .string()
+        .min(1)
+        .max(DEDUPE_KEY_LENGTH_MAX)
+        .refine((key) => !key.includes("\0"), "must not contain U+0000")
+        .optional(),
+      createdAfter: instantSchema.optional().describe("Jobs created then or later."),
+      createdBefore: instantSchema.optional().describe("Jobs created earlier."),
+      limit: z
+        .string()
+        .regex(/^(?:[1-9]\d?|1\d\d|200)$/, `must be a whole number from 1 to ${LIMIT.max}`)
+        .transform(Number)
+        .default(LIMIT.default),
+      cursor: z.string().optional().describe("The nextCursor of the page before."),
+    }),
+    responses: {
+      200: {
+        description:
+          "One page. It may hold fewer jobs than asked for, even none, and still not be the last: follow nextCursor until it is null.",
+        schema: z.object({ items: z.array(jobSummarySchema), nextCursor: z.string().nullable() }),
+      },
+    },
+    problems: ["invalid_cursor"],
+  },
+  async ({ ports, actor, query }) => {
+    const filter = {
+      statuses: query.status,
+      types: query.type,
+      dedupeKey: query.dedupeKey ?? null,
+      createdAfter: query.createdAfter ?? null,
+      createdBefore: query.createdBefore ?? null,
+    };
+    const list = await listName(filter, actor);
+    const after = query.cursor === undefined ? null : decodeCursor(query.cursor, list);
+    const { items, next } = await readPage(ports, actor, filter, { limit: query.limit, after });
+    return Response.json({
+      items: items.map(jobSummaryView),
+      nextCursor: next && encodeCursor(next, list),
+    });
+  },
+);

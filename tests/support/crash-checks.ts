@@ -1,0 +1,105 @@
+/** What must hold at the end of a run, whatever happened on the way. */
+
+import { EFFECTS, UNREPEATABLE } from "./crash-jobs.js";
+import type { Scenario } from "./crash-scenarios.js";
+import type { Stage } from "./crash-stage.js";
+
+/** A job at its end. */
+interface JobEnd {
+  id: string;
+  status: string;
+  attempts: number;
+  code: string | null;
+  result: { [member: string]: unknown } | null;
+  updated: string;
+}
+
+interface AttemptEnd {
+  number: number;
+  outcome: string;
+  late: string | null;
+}
+
+/** Lists what is wrong with the end of a run. */
+export async function faultsOf(stage: Stage, scenario: Scenario): Promise<string[]> {
+  const jobs = await endsOf(stage);
+  const faults: string[] = [];
+  if (jobs.length !== scenario.jobs) faults.push(`${jobs.length} jobs, not ${scenario.jobs}`);
+  for (const job of jobs) {
+    const inDoubt = scenario.mayDoubt === true && job.code === "effect_unknown";
+    const expected = inDoubt ? "dead_letter" : scenario.ends;
+    if (job.status !== expected) faults.push(`ended as ${job.status} with ${job.code}`);
+    faults.push(...attemptFaults(job, await attemptsOf(stage, job.id)));
+    if (scenario.handler === "performs") faults.push(...(await effectFaults(stage, job)));
+  }
+  const internal = stage.world.logs.splice(0).filter(({ event }) => event === "request_failed");
+  faults.push(...internal.filter(({ code }) => code === "internal").map((log) => `${log.error}`));
+  return [...faults, ...(await lateFaults(stage, jobs))];
+}
+
+async function endsOf({ world, keys }: Stage): Promise<JobEnd[]> {
+  const { rows } = await world.database.pg.query<JobEnd>(
+    `select id, status, attempts, last_error ->> 'code' as code, result_json as result,
+       updated_at::text as updated
+     from jobs where idempotency_key = any($1) order by id`,
+    [keys],
+  );
+  return rows;
+}
+
+async function attemptsOf({ world }: Stage, jobId: string): Promise<AttemptEnd[]> {
+  const { rows } = await world.database.pg.query<AttemptEnd>(
+    `select number, outcome, late_outcome as late from job_attempts
+     where job_id = $1 order by number, lock_token`,
+    [jobId],
+  );
+  return rows;
+}
+
+/** Each attempt that was counted has one row, and at most one of them made the job what it is. */
+function attemptFaults(job: JobEnd, attempts: AttemptEnd[]): string[] {
+  const story = attempts.map(({ number, outcome }) => `${number} ${outcome}`).join(", ");
+  const numbers = attempts.map(({ number }) => number);
+  const counted = Array.from({ length: job.attempts }, (_, at) => at + 1);
+  const faults: string[] = [];
+  if (numbers.join() !== counted.join()) faults.push(`${job.attempts} attempts, but: ${story}`);
+  const completed = attempts.filter(({ outcome }) => outcome === "completed").length;
+  if (completed !== Number(job.status === "completed")) faults.push(`${job.status}, but: ${story}`);
+  const last = attempts.at(-1)?.outcome;
+  // A job that ended while it waited, or by the end of its lease, has no attempt that said so.
+  const ends = [job.status, "lease_expired", ...(job.status === "cancelled" ? [undefined] : [])];
+  if (!ends.includes(last)) faults.push(`${job.status}, but last: ${story}`);
+  if (attempts.some(({ outcome, late }) => late !== null && outcome !== "lease_expired")) {
+    faults.push(`a late outcome was kept with an attempt that was not lost: ${story}`);
+  }
+  return faults;
+}
+
+/** The ledger, the result and the world outside agree. */
+async function effectFaults({ world, outside }: Stage, job: JobEnd): Promise<string[]> {
+  const { rows } = await world.database.pg.query<{ name: string; state: string; result: unknown }>(
+    "select name, state, result_json as result from job_effects where job_id = $1",
+    [job.id],
+  );
+  const faults: string[] = [];
+  for (const effect of EFFECTS) {
+    const times = outside.times(job.id, effect);
+    const row = rows.find(({ name }) => name === effect);
+    const isDone = row?.state === "done";
+    if (effect === UNREPEATABLE && times > 1) faults.push(`${effect} happened ${times} times`);
+    if (isDone && times === 0) faults.push(`${effect} is recorded and never happened`);
+    if (job.status !== "completed") continue;
+    if (!isDone) faults.push(`${effect} is ${row?.state} although the job is completed`);
+    if (row?.result !== job.result?.[effect]) faults.push(`${effect} has two results`);
+  }
+  return faults;
+}
+
+/** Messages that still come after the end, and another sweep, change nothing (I10). */
+async function lateFaults(stage: Stage, before: JobEnd[]): Promise<string[]> {
+  const { world } = stage;
+  if (world.qstash.pending().length === 0) return [];
+  await world.runUntilIdle();
+  const after = await endsOf(stage);
+  return JSON.stringify(after) === JSON.stringify(before) ? [] : ["changed after its end"];
+}
