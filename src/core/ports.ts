@@ -18,6 +18,7 @@ import type {
 } from "./attempt.js";
 import type { Environment, Registry } from "./define-job.js";
 import type { Job, Json, Wakeup } from "./job.js";
+import type { JobFilter, JobPage, PageRequest, Stats, Timeline } from "./listing.js";
 import type { Log } from "./log-events.js";
 import type {
   Actor,
@@ -126,6 +127,10 @@ export interface Store {
     request: Pick<IdempotentRequest, "tenant" | "operation" | "idempotencyKey" | "requestHash">,
   ): Promise<CreateOutcome | null>;
   read(jobId: string, actor: Actor): Promise<Job | null>;
+  listJobs(filter: JobFilter, actor: Actor, page: PageRequest): Promise<JobPage>;
+  /** Gives the newest items; null for an id that the actor may not see. */
+  readTimeline(jobId: string, actor: Actor, itemsMax: number): Promise<Timeline | null>;
+  readStats(actor: Actor, countMax: number): Promise<Stats>;
   claim(request: ClaimRequest): Promise<ClaimOutcome>;
   /** Takes one due job of the types, for a sweep or a worker. */
   claimDue(types: SweepType[], lockToken: string): Promise<ClaimedAttempt | null>;

@@ -1,7 +1,6 @@
 /** A job's timeline as clients see it. */
 
 import * as z from "zod";
-import type { Timeline } from "../core/listing.js";
 
 const instant = z.iso.datetime();
 const by = z.string().nullable().describe("Name of the key.");
@@ -63,8 +62,3 @@ export const timelineSchema = z.object({
   items: z.array(itemSchema).describe("Oldest first."),
   truncated: z.boolean().describe("True when older items were left out."),
 });
-
-/** Gives what clients see, which is what was read: no token is ever read for a timeline. */
-export function timelineView(timeline: Timeline): z.input<typeof timelineSchema> {
-  return timeline;
-}

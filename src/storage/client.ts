@@ -77,9 +77,12 @@ async function repeated<T>(options: DatabaseOptions, call: () => Promise<T>): Pr
       return await call();
     } catch (error) {
       const refusal = pgRefusalOf(error);
-      if (refusal && isRepeatable(refusal) && repeats < REPEATS_MAX) {
+      if (refusal && isRepeatable(refusal)) {
         repeats += 1;
-        continue;
+        if (repeats <= REPEATS_MAX) continue;
+        throw new StoreUnavailableError("rivals kept this statement from its rows", {
+          cause: error,
+        });
       }
       if (refusal && !isOutage(refusal)) throw new StatementRefusedError(refusal, { cause: error });
       if (outages >= OUTAGE_RETRIES_MAX) {

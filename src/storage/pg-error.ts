@@ -28,12 +28,14 @@ export function pgRefusalOf(error: unknown): PgRefusal | undefined {
 const DEADLOCK = "40P01";
 const SERIALIZATION = "40001";
 const UNIQUE_VIOLATION = "23505";
+const REPEATABLE_INDEXES = ["jobs_lock_token", "jobs_dedupe_slot"];
 
 /** Tells whether a refusal means "nothing changed, repeat": see I5. */
 export function isRepeatable({ code, constraint }: PgRefusal): boolean {
   if (code === DEADLOCK || code === SERIALIZATION) return true;
-  // The first try of this very claim is still in flight; a repeat finds its own token.
-  return code === UNIQUE_VIOLATION && constraint === "jobs_lock_token";
+  // The token: the first try of this very claim is still in flight; a repeat finds it.
+  // The slot: a rival took it after this replay had looked; a repeat sees the rival's job.
+  return code === UNIQUE_VIOLATION && REPEATABLE_INDEXES.includes(constraint ?? "");
 }
 
 /** Tells whether a refusal came from Postgres being down, starting or out of connections. */

@@ -12,12 +12,15 @@ import { findReplay } from "./sql/find-replay.js";
 import { finish } from "./sql/finish.js";
 import { health } from "./sql/health.js";
 import { heartbeat } from "./sql/heartbeat.js";
+import { listJobs } from "./sql/list-jobs.js";
 import { markHopped } from "./sql/mark-hopped.js";
 import { markUnpublished } from "./sql/mark-unpublished.js";
 import { probeSilentTypes } from "./sql/probe-silent-types.js";
 import { pruneJobs } from "./sql/prune-jobs.js";
 import { purgeIdempotencyRecords } from "./sql/purge-idempotency-records.js";
 import { read } from "./sql/read.js";
+import { readStats } from "./sql/read-stats.js";
+import { readTimeline } from "./sql/read-timeline.js";
 import { recordSweep } from "./sql/record-sweep.js";
 import { recoverLeases } from "./sql/recover-leases.js";
 import { replay } from "./sql/replay.js";
@@ -34,6 +37,9 @@ export function createStore(db: Database): Store {
     create: (request, jobs, shape) => create(db, request, jobs, shape),
     findReplay: (request) => findReplay(db, request),
     read: (jobId, actor) => read(db, jobId, actor),
+    listJobs: (filter, actor, page) => listJobs(db, filter, actor, page),
+    readTimeline: (jobId, actor, itemsMax) => readTimeline(db, jobId, actor, itemsMax),
+    readStats: (actor, countMax) => readStats(db, actor, countMax),
     claim: (request) => claim(db, request),
     claimDue: (types, lockToken) => claimDue(db, types, lockToken),
     heartbeat: (attempt, progress) => heartbeat(db, attempt, progress),

@@ -35,7 +35,7 @@ describe("a sweep or worker that runs jobs itself", () => {
 
   test("beside three others and a delivery for every job: each job is claimed once", async () => {
     const jobs = Array.from({ length: 60 }, () => newJob({ type: TYPE }));
-    await createJobs(race.store, jobs);
+    await createJobs(race.direct, jobs);
     const claimed: string[] = [];
     const worker = async () => {
       for (;;) {

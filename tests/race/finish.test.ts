@@ -174,7 +174,7 @@ describe("a finish that is repeated", () => {
     },
   );
 
-  test.fails("a repeat that waited for its first try brings the message that is to be published", async () => {
+  test("a repeat that waited for its first try brings the message that is to be published", async () => {
     const attempt = await running(race);
     const first = await race.begin();
     await finishAs(first.store, attempt, RETRY);

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { Store } from "../../src/core/ports.js";
 import { setUpRace } from "../support/race.js";
 import { CALLS, CALLS_AFTER_CLAIM, type CaseJob, CHANGES, jobsIn } from "../support/race-cases.js";
 
@@ -18,22 +19,22 @@ test.each(CHANGES)(
 
     const holder = await race.lockJobs(...raced.map(({ jobId }) => jobId));
     let settled = 0;
-    const answers = eachCall(calls, raced).map((call) => call.finally(() => settled++));
+    const answers = eachCall(race.store, calls, raced).map((call) => call.finally(() => settled++));
     await expect.poll(async () => settled + (await lockWaiters())).toBe(calls.length);
     for (const job of raced) await make(holder.store, job);
     await holder.commit();
     const racedResults = await resultsOf(raced, await Promise.all(answers));
 
-    for (const job of after) await make(race.store, job);
-    const expected = await resultsOf(after, await Promise.all(eachCall(calls, after)));
+    for (const job of after) await make(race.direct, job);
+    const expected = await resultsOf(after, await Promise.all(eachCall(race.direct, calls, after)));
     expect(named(calls, racedResults)).toEqual(named(calls, expected));
   },
 );
 
 type Calls = [name: string, call: (typeof CALLS)[string]][];
 
-const eachCall = (calls: Calls, jobs: CaseJob[]): Promise<unknown>[] =>
-  jobs.map(async (job, at) => calls[at]?.[1](race.store, job));
+const eachCall = (store: Store, calls: Calls, jobs: CaseJob[]): Promise<unknown>[] =>
+  jobs.map(async (job, at) => calls[at]?.[1](store, job));
 
 const named = (calls: Calls, results: unknown[]) =>
   Object.fromEntries(calls.map(([name], at) => [name, results[at]]));

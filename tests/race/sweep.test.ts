@@ -35,7 +35,7 @@ const many = (count: number) => Array.from({ length: count }, () => newJob({ typ
 
 describe("five sweeps at once", () => {
   test("end each of 500 expired leases once, with one new message and one history row each", async () => {
-    await createJobs(race.store, many(500));
+    await createJobs(race.direct, many(500));
     // By hand, for 500 claims would take the whole test's time.
     await race.database.pg.query(
       `update jobs set status = 'processing', attempts = 1, lock_token = gen_random_uuid(),
@@ -53,7 +53,7 @@ describe("five sweeps at once", () => {
   });
 
   test("publish each of 500 jobs whose publish had failed once, with the seq that failed", async () => {
-    await createJobs(race.store, many(500));
+    await createJobs(race.direct, many(500));
     await race.database.pg.query("update jobs set triggered_at = null");
     const wakeups = await fiveSweeps(() => race.store.takeUnpublished([], 60));
 
@@ -64,7 +64,7 @@ describe("five sweeps at once", () => {
   });
 
   test("publish each of 500 vanished messages at most once, with a new seq", async () => {
-    await createJobs(race.store, many(500));
+    await createJobs(race.direct, many(500));
     await race.database.advance(700);
     await running(race, { priority: 9 });
     const takings = Array.from({ length: SWEEPS * 4 }, () => race.store.takeVanished([], 500));
@@ -77,7 +77,7 @@ describe("five sweeps at once", () => {
   });
 
   test("send one probe into a silent type", async () => {
-    await createJobs(race.store, many(20));
+    await createJobs(race.direct, many(20));
     await race.database.advance(61);
     const probes = await Promise.all(
       Array.from({ length: SWEEPS }, () => race.store.probeSilentTypes([], 10)),

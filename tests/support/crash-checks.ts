@@ -95,11 +95,11 @@ async function effectFaults({ world, outside }: Stage, job: JobEnd): Promise<str
   return faults;
 }
 
-/** Messages that still come after the end, and another sweep, change nothing (I10). */
+/** Messages and instances that come after the end change nothing any more (I2, I10). */
 async function lateFaults(stage: Stage, before: JobEnd[]): Promise<string[]> {
-  const { world } = stage;
-  if (world.qstash.pending().length === 0) return [];
-  await world.runUntilIdle();
+  const { qstash } = stage.world;
+  await stage.wake();
+  if (qstash.pending().length > 0) await stage.world.runUntilIdle();
   const after = await endsOf(stage);
   return JSON.stringify(after) === JSON.stringify(before) ? [] : ["changed after its end"];
 }

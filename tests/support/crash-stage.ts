@@ -5,6 +5,7 @@ import { expect } from "vitest";
 import type { Json } from "../../src/core/job.js";
 import { injectFaults, type Point } from "./crash-faults.js";
 import type { Outside } from "./crash-jobs.js";
+import type { FaultRule } from "./faulty.js";
 import { type Instance, isInstanceDeath, KEYS, type World } from "./world.js";
 
 /** How often a platform's cron sweeps. */
@@ -33,6 +34,8 @@ export interface Stage {
   kill(): void;
   /** Lets deliveries, time and sweeps do their work until every job has ended. */
   recover(): Promise<void>;
+  /** Lets an instance that stood still do the rest of its work, late. */
+  wake(): Promise<void>;
   /** Keys of the requests that were asked, each of which creates its jobs once. */
   readonly keys: string[];
   /** The calls of all instances so far, by port and method. */
@@ -48,32 +51,44 @@ export function createStage(
   const { qstash } = world;
   const keys: string[] = [];
   const faults = injectFaults(world, parts.points);
+  const underWay = new Set<Promise<unknown>>();
+  let standing: Instance | undefined;
   let sweeps = 0;
 
-  /** The instance that serves from now on: a dead one is replaced, as platforms do. */
+  /** The instance that serves from now on; dead and standing ones are replaced, as platforms do. */
   const serving = (): Instance => {
-    if (world.instance.ports.isDead) world.use(world.newInstance());
-    world.instance.ports.rule = faults.rule;
-    return world.instance;
+    if (world.instance.ports.isDead || world.instance === standing) world.use(world.newInstance());
+    const { instance } = world;
+    if (instance.ports.rule !== faults.rule) watch(instance, faults.rule, underWay);
+    return instance;
   };
   serving();
 
+  /** Does work on the serving instance; undefined when that died or stood still on the way. */
+  const attempt = async <T>(work: (instance: Instance) => Promise<T>): Promise<T | undefined> => {
+    const instance = serving();
+    const done = await faults.unlessStalled(() => ignoreDeath(work(instance)));
+    if (done !== "stalled") return done;
+    standing = instance;
+    return undefined;
+  };
   const deliver = async (): Promise<boolean> => {
-    serving();
-    const delivered = await qstash.deliverNext();
+    const delivered = await attempt(async () => (await qstash.deliverNext()) ?? "none");
+    if (delivered === "none") return false;
     expect(delivered?.status, delivered?.body).not.toBe(500);
-    return delivered !== undefined;
+    return true;
   };
   const sweep = async (): Promise<void> => {
     sweeps += 1;
-    await ignoreDeath(world.sweep(serving()));
+    await attempt((instance) => world.sweep(instance));
   };
   const ask: Stage["ask"] = async (path, body, statuses) => {
     const request = { secret: KEYS.admin, body, idempotencyKey: randomUUID() };
     keys.push(request.idempotencyKey);
     for (let tries = 1; ; tries += 1) {
-      const instance = serving();
-      const response = await ignoreDeath(world.request("POST", path, { ...request, instance }));
+      const response = await attempt((instance) =>
+        world.request("POST", path, { ...request, instance }),
+      );
       const answer = (await response?.json()) as { [member: string]: Json };
       if (response && statuses.includes(response.status)) return answer;
       const repeatable = response === undefined || response.status === 503;
@@ -114,6 +129,22 @@ export function createStage(
     outage: faults.outage,
     kill: () => world.instance.ports.kill(),
     recover,
+    wake: async () => {
+      faults.wake();
+      await Promise.allSettled(underWay);
+    },
+  };
+}
+
+/** Counts and strikes the calls of an instance, and keeps what it is asked to do. */
+function watch(instance: Instance, rule: FaultRule, underWay: Set<Promise<unknown>>): void {
+  const { fetch } = instance;
+  instance.ports.rule = rule;
+  instance.fetch = (request) => {
+    const work = fetch(request);
+    const kept = work.finally(() => underWay.delete(kept)).catch(() => {});
+    underWay.add(kept);
+    return work;
   };
 }
 

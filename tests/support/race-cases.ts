@@ -119,8 +119,8 @@ export async function jobsIn(race: Race, state: State, count: number): Promise<C
   const jobs = Array.from({ length: count }, (_, n) =>
     newJob({ type: `${TYPE}.${n}`, delaySeconds: state === "later" ? 3600 : 0 }),
   );
-  await createJobs(race.store, jobs);
-  const cases = await Promise.all(jobs.map((job) => bring(race.store, job, state)));
+  await createJobs(race.direct, jobs);
+  const cases = await Promise.all(jobs.map((job) => bring(race.direct, job, state)));
   if (state === "expired") await expire(race);
   return cases;
 }

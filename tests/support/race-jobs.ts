@@ -51,7 +51,7 @@ export const action = (options: Partial<OperatorAction> = {}): OperatorAction =>
 /** A job that is due. */
 export async function queued(race: Race, options: Partial<NewJob> = {}): Promise<NewJob> {
   const job = newJob({ type: TYPE, ...options });
-  await createJobs(race.store, [job]);
+  await createJobs(race.direct, [job]);
   return job;
 }
 
@@ -62,7 +62,7 @@ export async function running(
 ): Promise<ClaimedAttempt> {
   const { messageId, ...job } = options;
   return attemptOf(
-    await claimFor(race.store, await queued(race, job), messageId ? { messageId } : {}),
+    await claimFor(race.direct, await queued(race, job), messageId ? { messageId } : {}),
   );
 }
 
@@ -82,7 +82,7 @@ export const expire = (race: Race): Promise<void> => race.database.advance(LEASE
 /** A job that ended as a dead letter. */
 export async function deadLetter(race: Race, options: Partial<NewJob> = {}) {
   const attempt = await running(race, options);
-  await finishAs(race.store, attempt, FATAL);
+  await finishAs(race.direct, attempt, FATAL);
   return attempt;
 }
 

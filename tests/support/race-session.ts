@@ -34,8 +34,8 @@ export function pauseBefore(statement: string) {
   return { edit, reached: reached.promise, resume: () => resumed.resolve() };
 }
 
-/** The production store on one session; a batch is run without a transaction of its own. */
-export function storeOn(client: pg.ClientBase, edits: Edit[] = []): Store {
+/** The production store on sessions of the test; a batch has no transaction of its own. */
+export function storeOn(client: pg.ClientBase | pg.Pool, edits: Edit[] = []): Store {
   const dialect = new PgDialect();
   const run = async <Row>(statement: SQL): Promise<Row[]> => {
     const { sql: text, params } = dialect.sqlToQuery(statement);

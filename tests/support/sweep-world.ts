@@ -75,9 +75,9 @@ export function setUpSweeps(): SweepStage {
 
 /** QStash's client tells the console of each of the thousand publishes that a test lets fail. */
 function muteQstashClient(): void {
-  const { warn } = console;
-  vi.spyOn(console, "warn").mockImplementation((...args: unknown[]) => {
-    if (!String(args[0]).startsWith("[Upstash QStash]")) warn(...args);
+  const { error } = console;
+  vi.spyOn(console, "error").mockImplementation((...args: unknown[]) => {
+    if (!String(args[0]).startsWith("[Upstash QStash]")) error(...args);
   });
 }
 

@@ -1,10 +1,11 @@
 /** `GET /api/jobs/:id/timeline`: tells what happened to a job. */
 
+import type * as z from "zod";
 import { readTimeline } from "../../engine/read-timeline.js";
 import { jobParamsSchema } from "../job-request.js";
 import { notFound } from "../problem.js";
 import { defineRoute } from "../route.js";
-import { timelineSchema, timelineView } from "../timeline-view.js";
+import { timelineSchema } from "../timeline-view.js";
 
 export const getTimeline = defineRoute(
   {
@@ -19,6 +20,6 @@ export const getTimeline = defineRoute(
   async ({ ports, actor, params }) => {
     const timeline = await readTimeline(ports, actor, params.id);
     if (!timeline) throw notFound();
-    return Response.json(timelineView(timeline));
+    return Response.json(timeline satisfies z.input<typeof timelineSchema>);
   },
 );

@@ -149,6 +149,8 @@ answer as (
       when exists (select from named where status in ('completed', 'dead_letter', 'cancelled')) then 'finished'
       when exists (select from named where status = 'processing') then 'running'
       else 'nothing_due' end as kind),
+present as (
+  select 1 from jobs where id = (select id from named) for key share skip locked),
 refused as (
   insert into job_events (job_id, action_id, at, kind, data)
   select named.id, gen_random_uuid(), now(), 'delivery_refused',
@@ -157,7 +159,9 @@ refused as (
   from named, answer, request
   where answer.kind not in ('not_due', 'locked_named', 'locked_other')
     and not exists (select from mine)
-    and not exists (select from taken where taken.id = named.id)),
+    and not exists (select from taken where taken.id = named.id)
+    -- Not for a job that is being pruned: the event would outlive it.
+    and exists (select from present)),
 counted as (
   insert into job_stats as s (minute, job_type, measure, label, shard, count)
   select date_trunc('minute', now()), request.job_type, 'delivery', answer.kind, ${statShard}, 1

@@ -63,10 +63,11 @@ with recorded as (
     updated_at = now()
   where j.id = ${jobId}::uuid and j.lock_token = ${lockToken}::uuid
   returning j.*),
--- Purging takes the whole row; this lock lets it run before or after, never in between.
+-- The lock lets purging run before or after, never in between; unlike a key share it also brings
+-- the newest row, which the first try of this very finish may have written in the meantime.
 there as (
-  select id, job_type from jobs
-  where id = ${jobId}::uuid and not exists (select from recorded) for key share),
+  select * from jobs
+  where id = ${jobId}::uuid and not exists (select from recorded) for share),
 history as (
   insert into job_attempts as a (job_id, lock_token, number, job_type, started_at, finished_at,
     outcome, error_code, error_message, late_at, late_outcome, late_detail)
@@ -93,9 +94,7 @@ select case when r.id is not null then 'recorded' when h.outcome is null then 'g
 from (select) one
 left join recorded r on true
 left join history h on true
-left join lateral (
-  select * from recorded union all
-  select * from jobs where id = ${jobId}::uuid and not exists (select from recorded)) j on true`;
+left join (select * from recorded union all select * from there) j on true`;
 }
 
 interface FinishRow extends WakeupRow {

@@ -2,7 +2,6 @@ import { type SQL, sql } from "drizzle-orm";
 import type { Actor, BulkReplay, OperatorAction, ReplayFilter } from "../../core/operations.js";
 import type { Database } from "../client.js";
 import { isNoneOf, isPaused, visibleTo, wakeupColumns, wakeupGrace } from "../fragments.js";
-import { violates } from "../pg-error.js";
 import { toWakeup, type WakeupRow } from "../rows.js";
 
 /** Dead letters that a filter matches. */
@@ -33,14 +32,7 @@ export async function replayMany(
   action: OperatorAction,
   options: { publishMax: number; unpublishedTypes: string[] },
 ): Promise<BulkReplay> {
-  const run = () => db.run<BulkRow>(statement(filter, action, options));
-  let rows: BulkRow[];
-  try {
-    rows = await run();
-  } catch (error) {
-    if (!violates(error, "jobs_dedupe_slot")) throw error;
-    rows = await run();
-  }
+  const rows = await db.run<BulkRow>(statement(filter, action, options));
   const [first] = rows;
   if (!first) throw new Error("the replay-many statement gives at least one row");
   return {

@@ -10,7 +10,6 @@ import {
   wakeupColumns,
   wakeupGrace,
 } from "../fragments.js";
-import { violates } from "../pg-error.js";
 import { toJob, toWakeup, type WakeupRow } from "../rows.js";
 
 type ReplayRow = WakeupRow & {
@@ -34,14 +33,7 @@ export async function replay(
   action: OperatorAction,
   options: { payload?: Json; unpublishedTypes: string[] },
 ): Promise<ReplayOutcome> {
-  const run = () => db.run<ReplayRow>(statement(jobId, action, options));
-  let rows: ReplayRow[];
-  try {
-    rows = await run();
-  } catch (error) {
-    if (!violates(error, "jobs_dedupe_slot")) throw error;
-    rows = await run();
-  }
+  const rows = await db.run<ReplayRow>(statement(jobId, action, options));
   const [row] = rows;
   if (!row) return { kind: "not_found" };
   const job = toJob(row.job);

@@ -1,0 +1,23 @@
+/** `GET /api/stats`: tells what waits, runs and went wrong, by job type. */
+
+import type * as z from "zod";
+import { readStats } from "../../engine/read-stats.js";
+import { defineRoute } from "../route.js";
+import { statsSchema } from "../stats-view.js";
+
+export const getStats = defineRoute(
+  {
+    method: "GET",
+    path: "/api/stats",
+    role: "read",
+    summary: "Count waiting, running and dead jobs and the last hour's attempts",
+    responses: {
+      200: {
+        description: "Your own jobs in numbers; for an admin everybody's.",
+        schema: statsSchema,
+      },
+    },
+  },
+  async ({ ports, actor }) =>
+    Response.json((await readStats(ports, actor)) satisfies z.input<typeof statsSchema>),
+);

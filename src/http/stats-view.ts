@@ -1,0 +1,32 @@
+/** Numbers by job type as clients see them. */
+
+import * as z from "zod";
+
+const count = z.object({
+  count: z.int(),
+  capped: z.boolean().describe("True when there may be more: the count stopped."),
+});
+
+export const statsSchema = z.object({
+  at: z.iso.datetime(),
+  types: z
+    .array(
+      z.object({
+        type: z.string(),
+        paused: z.boolean(),
+        queuedDue: count,
+        queuedLater: count,
+        failed: count.describe("Waiting for the next try."),
+        processing: count,
+        expiredLeases: count.describe("Processing, but the lease has run out."),
+        deadLetters: count,
+        oldestDueSeconds: z.number().nullable(),
+        attempts: z.object({
+          since: z.iso.datetime().describe("An hour ago, or as far back as the count went."),
+          capped: z.boolean(),
+          byOutcome: z.record(z.string(), z.int()),
+        }),
+      }),
+    )
+    .describe("The types that have anything to count or are paused, by name."),
+});
