@@ -74,7 +74,7 @@ function toOptions(values: ReturnType<typeof readArguments>): QstashOptions {
       "payg",
       "pro",
     ]),
-    speed: numberOf("--speed", values.speed ?? "1"),
+    speed: speedOf(values.speed ?? "1"),
     rewrite: Object.fromEntries((values.rewrite ?? []).map(parseRewrite)),
     region: oneOf("--region", values.region ?? "EU-CENTRAL-1", ["EU-CENTRAL-1", "US-EAST-1"]),
     nbf: oneOf("--nbf", values.nbf ?? "zero", ["zero", "iat"]),
@@ -92,6 +92,12 @@ function parseRewrite(text: string): [from: string, to: string] {
     throw new Error(`--rewrite needs http://from=http://to, not "${text}"`);
   }
   return [from, to];
+}
+
+function speedOf(text: string): number {
+  const speed = numberOf("--speed", text);
+  if (speed === 0) throw new Error("--speed 0 would stop the clock");
+  return speed;
 }
 
 function numberOf(name: string, text: string): number {

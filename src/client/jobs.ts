@@ -15,11 +15,11 @@ export type JobType<Jobs> = keyof Jobs & string;
  *
  * Read through the Standard Schema interface, so that callers without zod can use these types.
  */
-export type PayloadOf<Job> = Job extends { payload: { "~standard": { types?: infer Sides } } }
+export type PayloadOf<Known> = Known extends { payload: { "~standard": { types?: infer Sides } } }
   ? NonNullable<Sides> extends { input: infer Payload }
     ? Payload
     : never
-  : Job;
+  : Known;
 
 /** How and when a job runs; what is left out is decided by its type. */
 export interface JobOptions {

@@ -106,7 +106,10 @@ function mayPass({ code, status = 0 }: AntreanError): boolean {
   return code === "network_error" || status === 408 || status === 429 || status >= 500;
 }
 
-/** Full jitter: clients that failed together must not come back together. */
+/**
+ * Gives the wait before the next try: what the server asks for, and backoff with full jitter, since
+ * clients that failed together must not come back together.
+ */
 function delayMs({ retryAfterSeconds = 0 }: AntreanError, tries: number): number {
   const backoffMs = Math.min(BACKOFF_MS.max, BACKOFF_MS.first * 2 ** (tries - 1));
   return Math.min(retryAfterSeconds, RETRY_AFTER_SECONDS_MAX) * 1000 + Math.random() * backoffMs;

@@ -32,6 +32,17 @@ import type {
   SettleOutcome,
   TypeState,
 } from "./operations.js";
+import type {
+  DueSchedule,
+  NewSchedule,
+  RunScheduleOutcome,
+  Schedule,
+  ScheduleChange,
+  ScheduleChangeOutcome,
+  ScheduledType,
+  ScheduleRef,
+  SlotPlan,
+} from "./schedule.js";
 
 /** The store cannot be reached, or did not answer in time; nothing is known about the outcome. */
 export class StoreUnavailableError extends Error {
@@ -174,6 +185,22 @@ export interface Store {
   markUnpublished(wakeups: Pick<Wakeup, "jobId" | "seq">[]): Promise<void>;
   setTypePaused(type: string, paused: boolean, action: OperatorAction): Promise<TypeState>;
   listTypeStates(): Promise<TypeState[]>;
+  createSchedule(schedule: NewSchedule): Promise<Schedule | null>;
+  /** By name; null for all. */
+  readSchedules(actor: Actor, ref: ScheduleRef | null, limit: number): Promise<Schedule[]>;
+  changeSchedule(
+    ref: ScheduleRef,
+    change: ScheduleChange,
+    action: OperatorAction,
+  ): Promise<ScheduleChangeOutcome>;
+  runSchedule(
+    ref: ScheduleRef,
+    jobId: string,
+    types: ScheduledType[],
+    action: OperatorAction,
+  ): Promise<RunScheduleOutcome>;
+  dueSchedules(aheadSeconds: number, limit: number): Promise<DueSchedule[]>;
+  makeSlots(plans: SlotPlan[], types: ScheduledType[]): Promise<Wakeup[]>;
   recoverLeases(types: SweepType[], limit: number): Promise<RecoveredLeases>;
   takeUnpublished(unpublishedTypes: string[], limit: number): Promise<Wakeup[]>;
   probeSilentTypes(unpublishedTypes: string[], limit: number): Promise<Wakeup[]>;

@@ -4,6 +4,7 @@ import { delayTable } from "../core/backoff.js";
 import { MAX_ATTEMPTS_BOUNDS, type Wakeup } from "../core/job.js";
 import type { Ports, SweepType } from "../core/ports.js";
 import { execute } from "./execute.js";
+import { planSchedules } from "./plan-schedules.js";
 import { markFailed, publish, spread } from "./publish.js";
 
 /** What one sweep did, by step; `more` when a bound stopped it. */
@@ -11,6 +12,8 @@ export interface SweepReport {
   leasesRecovered: number;
   deadLettered: number;
   cancelled: number;
+  slotsPlanned: number;
+  slotsMissed: number;
   published: number;
   vanished: number;
   probes: number;
@@ -68,6 +71,8 @@ export async function sweep(ports: Ports): Promise<SweepReport> {
   };
   await step(run, "record", 1, () => ports.store.recordSweep());
   await step(run, "leases", CALLS_PER_PUBLISHING, () => recoverLeases(run));
+  // Before other publishing: these have a time to keep.
+  await step(run, "schedules", 1 + CALLS_PER_PUBLISHING, () => plan(run));
   await step(run, "unpublished", CALLS_PER_PUBLISHING, () => publishUnpublished(run));
   // Vanished before probes: an answered probe allows a full batch, and a new probe would hide it.
   await step(run, "vanished", CALLS_PER_PUBLISHING, () => publishVanished(run));
@@ -114,6 +119,17 @@ async function recoverLeases(run: Sweep): Promise<void> {
     await publishSpread(run, recovered.wakeups);
     if (failed + deadLettered + cancelled < LEASES_PER_STATEMENT) return;
     if (!hasRoomFor(run, CALLS_PER_PUBLISHING)) return;
+  }
+}
+
+async function plan(run: Sweep): Promise<void> {
+  for (;;) {
+    const planned = await planSchedules(run.ports, MESSAGES_PER_STATEMENT);
+    run.callsLeft -= planned.calls - 1;
+    run.report.slotsPlanned += planned.slots;
+    run.report.slotsMissed += planned.slotsMissed;
+    await publishSpread(run, planned.wakeups);
+    if (!planned.more || !hasRoomFor(run, 1 + CALLS_PER_PUBLISHING)) return;
   }
 }
 
@@ -241,6 +257,8 @@ function emptyReport(): SweepReport {
     leasesRecovered: 0,
     deadLettered: 0,
     cancelled: 0,
+    slotsPlanned: 0,
+    slotsMissed: 0,
     published: 0,
     vanished: 0,
     probes: 0,

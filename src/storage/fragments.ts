@@ -71,3 +71,14 @@ export const isNoneOf = (expression: SQL, values: readonly string[]): SQL =>
 /** The rows that an actor may see and touch; an admin's tenant is null. */
 export const visibleTo = (actor: { tenant: string | null }, alias: SQL): SQL =>
   sql`(${actor.tenant}::text is null or ${alias}.tenant = ${actor.tenant}::text)`;
+
+/**
+ * A CTE `repeated` with a row when this very action was carried out before.
+ *
+ * Shape: needs a CTE `present` that locks the job's row. The row tells of the latest action even
+ *        when it was committed after this statement began, and the events of any earlier one.
+ */
+export const repeatedAction = (jobId: string, actionId: string): SQL => sql`repeated as (
+  select 1 from present where last_action_id = ${actionId}::uuid
+  union all
+  select 1 from job_events where job_id = ${jobId}::uuid and action_id = ${actionId}::uuid)`;

@@ -39,6 +39,8 @@ export const jobs = pgTable(
     lockToken: uuid("lock_token"),
     claimedByMessage: text("claimed_by_message"),
     cancelRequestedAt: instant("cancel_requested_at"),
+    /** The latest operator action: its repeat must know it from the row, events may be too new. */
+    lastActionId: uuid("last_action_id"),
     createdAt: instant("created_at").notNull(),
     startedAt: instant("started_at"),
     attemptStartedAt: instant("attempt_started_at"),
@@ -61,6 +63,10 @@ export const jobs = pgTable(
     triggeredAt: instant("triggered_at"),
     nextTriggerAt: instant("next_trigger_at"),
     traceparent: text("traceparent"),
+    // Null for all jobs but those that a schedule made, so that other jobs pay nothing for them.
+    scheduleId: uuid("schedule_id"),
+    scheduleRevision: integer("schedule_revision"),
+    slotAt: instant("slot_at"),
   },
   (t) => [
     check(
@@ -108,6 +114,10 @@ export const jobs = pgTable(
     check("jobs_priority_in_range", sql`priority between 0 and 9`),
     check("jobs_max_attempts_in_range", sql`max_attempts between 1 and 50`),
     check("jobs_dedupe_until_known", sql`dedupe_until in ('finished', 'started')`),
+    check(
+      "jobs_slot_whole",
+      sql`(schedule_id is null) = (slot_at is null) and (schedule_id is null) = (schedule_revision is null)`,
+    ),
     // The claim probes each priority by equality, so rows scheduled for later are never walked over.
     index("jobs_due").on(t.jobType, t.priority, t.nextRunAt).where(sql`next_run_at is not null`),
     index("jobs_lease").on(t.lockUntil).where(sql`lock_until is not null`),
@@ -131,6 +141,13 @@ export const jobs = pgTable(
     index("jobs_list").on(t.tenant, t.createdAt, t.id),
     index("jobs_list_by_type").on(t.tenant, t.jobType, t.createdAt, t.id),
     index("jobs_finished").on(t.finishedAt).where(sql`finished_at is not null`),
+    uniqueIndex("jobs_schedule_slot")
+      .on(t.scheduleId, t.scheduleRevision, t.slotAt)
+      .where(sql`schedule_id is not null`),
+    // What an edit of the schedule cancels, however much of its history is still kept.
+    index("jobs_schedule_unstarted")
+      .on(t.scheduleId)
+      .where(sql`schedule_id is not null and status = 'queued' and attempts = 0`),
   ],
 );
 
@@ -218,12 +235,49 @@ export const jobEffects = pgTable(
     startedAt: instant("started_at").notNull(),
     finishedAt: instant("finished_at"),
     settledBy: text("settled_by"),
+    settleActionId: uuid("settle_action_id"),
   },
   (t) => [
     primaryKey({ columns: [t.jobId, t.name] }),
     check("job_effects_state_known", sql`state in ('started', 'done', 'not_done')`),
     check("job_effects_end_known", sql`(state = 'started') = (finished_at is null)`),
     check("job_effects_result_only_done", sql`state = 'done' or result_json is null`),
+  ],
+);
+
+/** A recurring job; what its slots come to are jobs. */
+export const schedules = pgTable(
+  "schedules",
+  {
+    id: uuid("id").primaryKey(),
+    tenant: text("tenant").notNull(),
+    name: text("name").notNull(),
+    cron: text("cron").notNull(),
+    timeZone: text("time_zone").notNull(),
+    jobType: text("job_type").notNull(),
+    payloadJson: jsonb("payload_json").notNull(),
+    missedRunPolicy: text("missed_run_policy").notNull(),
+    enabled: boolean("enabled").notNull(),
+    /** Declared in a job file, so that only the code can change it. */
+    declared: boolean("declared").notNull().default(false),
+    revision: integer("revision").notNull().default(1),
+    /** Slots from here on have no job yet; whole milliseconds, since sweeps compare it. */
+    planFrom: instant("plan_from").notNull(),
+    /** Slots that have a job and were to come when a sweep last looked. */
+    plannedSlots: instant("planned_slots").array().notNull().default(sql`'{}'`),
+    lastRunAt: instant("last_run_at"),
+    /** The latest gap: slots that no sweep was there for. */
+    lastMissed: jsonb("last_missed"),
+    /** The latest change by an operator, so that its repeat is recognised. */
+    lastActionId: uuid("last_action_id").notNull(),
+    createdAt: instant("created_at").notNull(),
+    updatedAt: instant("updated_at").notNull(),
+  },
+  (t) => [
+    uniqueIndex("schedules_name").on(t.tenant, t.name),
+    index("schedules_to_plan").on(t.planFrom).where(sql`enabled`),
+    check("schedules_policy_known", sql`missed_run_policy in ('skip', 'run_once')`),
+    check("schedules_revised", sql`revision >= 1`),
   ],
 );
 

@@ -4,21 +4,26 @@ import type { Store } from "../core/ports.js";
 import type { Database } from "./client.js";
 import { beginEffect } from "./sql/begin-effect.js";
 import { cancel } from "./sql/cancel.js";
+import { changeSchedule } from "./sql/change-schedule.js";
 import { claim } from "./sql/claim.js";
 import { claimDue } from "./sql/claim-due.js";
 import { create } from "./sql/create.js";
+import { createSchedule } from "./sql/create-schedule.js";
+import { dueSchedules } from "./sql/due-schedules.js";
 import { endEffect } from "./sql/end-effect.js";
 import { findReplay } from "./sql/find-replay.js";
 import { finish } from "./sql/finish.js";
 import { health } from "./sql/health.js";
 import { heartbeat } from "./sql/heartbeat.js";
 import { listJobs } from "./sql/list-jobs.js";
+import { makeSlots } from "./sql/make-slots.js";
 import { markHopped } from "./sql/mark-hopped.js";
 import { markUnpublished } from "./sql/mark-unpublished.js";
 import { probeSilentTypes } from "./sql/probe-silent-types.js";
 import { pruneJobs } from "./sql/prune-jobs.js";
 import { purgeIdempotencyRecords } from "./sql/purge-idempotency-records.js";
 import { read } from "./sql/read.js";
+import { readSchedules } from "./sql/read-schedules.js";
 import { readStats } from "./sql/read-stats.js";
 import { readTimeline } from "./sql/read-timeline.js";
 import { recordSweep } from "./sql/record-sweep.js";
@@ -26,6 +31,7 @@ import { recoverLeases } from "./sql/recover-leases.js";
 import { replay } from "./sql/replay.js";
 import { countReplayable, replayMany } from "./sql/replay-many.js";
 import { runNow } from "./sql/run-now.js";
+import { runSchedule } from "./sql/run-schedule.js";
 import { settleEffect } from "./sql/settle-effect.js";
 import { takeUnpublished } from "./sql/take-unpublished.js";
 import { takeVanished } from "./sql/take-vanished.js";
@@ -57,6 +63,12 @@ export function createStore(db: Database): Store {
     markUnpublished: (wakeups) => markUnpublished(db, wakeups),
     setTypePaused: (type, paused, action) => setTypePaused(db, type, paused, action),
     listTypeStates: () => listTypeStates(db),
+    createSchedule: (schedule) => createSchedule(db, schedule),
+    readSchedules: (actor, ref, limit) => readSchedules(db, actor, ref, limit),
+    changeSchedule: (ref, change, action) => changeSchedule(db, ref, change, action),
+    runSchedule: (ref, jobId, types, action) => runSchedule(db, ref, jobId, types, action),
+    dueSchedules: (aheadSeconds, limit) => dueSchedules(db, aheadSeconds, limit),
+    makeSlots: (plans, types) => makeSlots(db, plans, types),
     recoverLeases: (types, limit) => recoverLeases(db, types, limit),
     takeUnpublished: (unpublishedTypes, limit) => takeUnpublished(db, unpublishedTypes, limit),
     probeSilentTypes: (unpublishedTypes, limit) => probeSilentTypes(db, unpublishedTypes, limit),

@@ -64,7 +64,7 @@ describe("driving the clock", () => {
     const steps: string[] = [];
     const report = await qstash.runUntilIdle({
       onAdvance: async (ms) => {
-        await Promise.resolve();
+        await new Promise(setImmediate);
         steps.push(`${ms} ms, ${received.length} received`);
       },
     });

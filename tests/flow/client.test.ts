@@ -213,3 +213,40 @@ describe("operating", () => {
     expect(await client.get(jobId)).toMatchObject({ status: "completed" });
   });
 });
+
+describe("listing", () => {
+  test("gives every job once, page by page, newest first, and nobody else's", async () => {
+    const world = await newWorld();
+    const client = clientOf(world, [], { apiKey: KEYS.acme });
+    const jobs = Array.from({ length: 25 }, (_, at) => ({
+      type: "test.greet" as const,
+      payload: { to: `${at}` },
+    }));
+    const accepted = await client.enqueueMany(jobs);
+    await clientOf(world, [], { apiKey: KEYS.globex }).enqueueMany(jobs);
+    const listed = await Array.fromAsync(client.list({ pageSize: 7 }));
+    expect(listed.map(({ id }) => id).sort()).toEqual(accepted.map(({ jobId }) => jobId).sort());
+    expect(listed[0]).toMatchObject({ type: "test.greet", status: "queued" });
+    expect(listed[0]).not.toHaveProperty("payload");
+  });
+
+  test("keeps to its filter, and survives faults between two pages", async () => {
+    const world = await newWorld();
+    const enqueuing = clientOf(world);
+    const ids: string[] = [];
+    for (const dedupeKey of ["a", "b", "c"]) {
+      ids.push((await enqueuing.enqueue("test.greet", { to: "Ada" }, { dedupeKey })).jobId);
+    }
+    await enqueuing.cancel(ids[1] ?? "");
+    const client = clientOf(world, ["lost", undefined, "fault"]);
+    const queued = await Array.fromAsync(
+      client.list({ status: ["queued", "failed"], pageSize: 1 }),
+    );
+    expect(queued.map(({ id }) => id)).toEqual([ids[2], ids[0]]);
+    const [cancelled] = await Array.fromAsync(client.list({ status: "cancelled" }));
+    expect(cancelled).toMatchObject({ id: ids[1], dedupeKey: "b" });
+    const createdBefore = new Date(cancelled?.createdAt ?? "");
+    const older = await Array.fromAsync(client.list({ type: "test.greet", createdBefore }));
+    expect(older.map(({ id }) => id)).toEqual([ids[0]]);
+  });
+});

@@ -133,7 +133,7 @@ describe("a captured delivery that is sent again", () => {
     expect(await flow.job(jobId)).toMatchObject({ status: "completed", attempts: 1 });
   });
 
-  test("it cannot run a job that waits for its backoff, nor a replayed one before its time (G09)", async () => {
+  test("it cannot run a job that waits for its backoff (G09)", async () => {
     const instance = flow.start([scripted(throws("no"))]);
     const jobId = await flow.create(TYPE, {}, { maxAttempts: 2 });
     await flow.qstash.deliverDue();

@@ -173,6 +173,6 @@ describe("a paused type", () => {
     await pause(TYPE, "pause");
     expect(await send(flow, { jobId })).toMatchObject({ body: { reason: "paused" } });
     expect(flow.qstash.pending()).toHaveLength(1);
-    expect(await flow.row(jobId)).toMatchObject({ trigger_seq: 1, triggered_at: null });
+    expect(await flow.row(jobId)).toMatchObject({ trigger_seq: 2, triggered_at: null });
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { sendAgain } from "../support/flow-delivery.js";
 import { held, scripted, succeed } from "../support/flow-jobs.js";
 import { setUpFlow } from "../support/flow-world.js";
 
@@ -119,6 +120,30 @@ describe("a job whose type this deployment does not know", () => {
     flow.start([scripted(succeed(), {}, GONE)]);
     await flow.runUntilIdle();
     expect(await flow.job(jobId)).toMatchObject({ status: "completed" });
+  });
+
+  test("put back late by an old instance that lost its lease, it stays as the new one left it (H07)", async () => {
+    const jobId = await createForOldInstance();
+    const old = flow.instance;
+    const gate = held();
+    old.ports.rule = async ({ method }) => {
+      if (method === "finish") await gate.run({} as never);
+      return undefined;
+    };
+    const delivery = flow.qstash.deliverDue();
+    await gate.started;
+    await flow.advance(61);
+    flow.start([scripted(succeed("new"), {}, GONE)]);
+    expect(await sendAgain(flow, old.captured[0])).toMatchObject({
+      body: { outcome: "completed" },
+    });
+    gate.release();
+    expect(JSON.parse((await delivery)[0]?.body ?? "")).toMatchObject({ reason: "lease_lost" });
+    expect(await flow.job(jobId)).toMatchObject({ status: "completed", result: "new" });
+    expect(await flow.attempts(jobId)).toMatchObject([
+      { outcome: "lease_expired", late_outcome: "unknown_type" },
+      { outcome: "completed", late_outcome: null },
+    ]);
   });
 
   test("is refused at create where nobody knows it, and nothing is written (H07)", async () => {

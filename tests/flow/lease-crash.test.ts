@@ -171,6 +171,64 @@ describe("the database refuses the final write", () => {
   });
 });
 
+describe("a handler that ends while something of its attempt is under way", () => {
+  test("its heartbeat is awaited before the finish, so that no beat follows an end (I05)", async () => {
+    const work = held();
+    const beat = held();
+    const instance = flow.start([scripted(work.run)]);
+    instance.ports.rule = async ({ method }) => {
+      if (method === "heartbeat") await beat.run({} as Context);
+      return undefined;
+    };
+    const jobId = await flow.create(TYPE, {});
+    const delivery = flow.qstash.deliverDue();
+    await work.started;
+    await flow.advance(20);
+    await beat.started;
+    work.release();
+    await flow.settled();
+    const methods = () => instance.ports.calls.map(({ method }) => method);
+    expect(methods()).toEqual(["create", "publish", "claim", "heartbeat"]);
+    beat.release();
+    await delivery;
+    await flow.elapse(60, 20);
+    expect(methods()).toEqual(["create", "publish", "claim", "heartbeat", "finish"]);
+    expect(await flow.row(jobId)).toMatchObject({ status: "completed", lock_until: null });
+  });
+
+  test("QStash gives up while the outcome is being written: it is written, and nothing is repeated (H08)", async () => {
+    const writing = held();
+    let runs = 0;
+    const instance = flow.start([
+      scripted(
+        () => {
+          runs += 1;
+        },
+        { timeoutSeconds: 10, leaseSeconds: 60 },
+      ),
+    ]);
+    const jobId = await flow.create(TYPE, {});
+    instance.ports.rule = async ({ method }) => {
+      if (method === "finish") await writing.run({} as Context);
+      return undefined;
+    };
+    const delivery = flow.qstash.deliverDue();
+    await writing.started;
+    await flow.advance(26);
+    expect(await delivery).toMatchObject([{ status: 0, outcome: "retry" }]);
+    instance.ports.rule = undefined;
+    await flow.advance(13);
+    const repeated = flow.qstash.deliverDue();
+    expect(await repeated).toMatchObject([{ status: 409, outcome: "retry" }]);
+    writing.release();
+    await flow.settled();
+    expect(await flow.job(jobId)).toMatchObject({ status: "completed", attempts: 1 });
+    await flow.runUntilIdle();
+    expect(runs).toBe(1);
+    expect(await flow.attempts(jobId)).toHaveLength(1);
+  });
+});
+
 describe("leases that ran out with nobody to notice", () => {
   test("50 of them are all recovered by the first sweep after their lease, oldest first (I15)", async () => {
     const instance = flow.start([scripted(succeed())]);

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
+import type { AttemptReport } from "../../src/core/attempt.js";
 import type { Json } from "../../src/core/job.js";
-import { scripted, TYPE } from "../support/flow-jobs.js";
+import { held, scripted, TYPE } from "../support/flow-jobs.js";
 import { setUpFlow } from "../support/flow-world.js";
+import { storeOver } from "../support/store.js";
 
 const flow = setUpFlow();
 
@@ -13,6 +15,12 @@ const odd = (value: unknown): Json => value as Json;
 
 const cyclic: Record<string, unknown> = {};
 cyclic.self = cyclic;
+
+const completedWith = (result: Json): AttemptReport => ({
+  kind: "completed",
+  result,
+  resultOmitted: null,
+});
 
 async function resultOf(value: Json) {
   flow.start([scripted(() => value)]);
@@ -54,6 +62,29 @@ describe("a result that cannot be kept does not undo its job", () => {
     expect(flow.logs).toContainEqual(
       expect.objectContaining({ event: "result_omitted", reason: resultOmitted }),
     );
+  });
+});
+
+describe("what Postgres itself would refuse (control)", () => {
+  const reports: [string, AttemptReport][] = [
+    ["a result that is nested too deep", completedWith(nested(20_000))],
+    ["a result with NUL", completedWith("\u0000")],
+    ["an error with NUL", { kind: "fatal", code: "fatal", message: "a\u0000b" }],
+  ];
+
+  test.each(reports)("%s: the attempt could not be recorded at all", async (_, report) => {
+    const work = held();
+    flow.start([scripted(work.run)]);
+    const jobId = await flow.create(TYPE, {});
+    const delivery = flow.qstash.deliverDue();
+    await work.started;
+    const lockToken = String((await flow.row(jobId)).lock_token);
+    const store = storeOver(flow.database);
+    const finish = store.finish({ jobId, lockToken, attempt: 1, report, publish: true });
+    await expect(finish).rejects.toMatchObject({ name: "StatementRefusedError" });
+    work.release();
+    await delivery;
+    expect(await flow.job(jobId)).toMatchObject({ status: "completed" });
   });
 });
 

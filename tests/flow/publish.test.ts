@@ -159,9 +159,9 @@ describe("a publish whose answer is lost", () => {
       expect(await flow.row(jobId)).toMatchObject({ triggered_at: null });
       await flow.advance(minutes * 60);
       expect(await flow.sweep()).toMatchObject({ published: 1 });
-      // QStash remembers a deduplication id for ten minutes.
-      expect(flow.qstash.pending()).toHaveLength(messages);
-      expect(new Set(flow.qstash.pending().map(({ body }) => body)).size).toBe(1);
+      // QStash remembers a deduplication id for ten minutes; a silent type's probe is another message.
+      const repeats = flow.qstash.pending().filter(({ body }) => body.includes('"seq":1'));
+      expect(repeats).toHaveLength(messages);
       await flow.runUntilIdle();
       expect(ran).toEqual([1]);
       expect(await flow.job(jobId)).toMatchObject({ status: "completed", attempts: 1 });
@@ -221,56 +221,5 @@ describe("a delivery that is faster than the commit of its job", () => {
       body: { outcome: "noop", reason: "nothing_due" },
     });
     expect(ran).toEqual([]);
-  });
-});
-
-describe("what is published", () => {
-  test("is small, without the payload, and bounded by the type's own time limit", async () => {
-    const flowControl = { parallelism: 3, rate: 10, periodSeconds: 60 };
-    flow.start([scripted(succeed(), { timeoutSeconds: 120, flowControl })]);
-    const jobId = await flow.create(TYPE, { secret: "marker" });
-    const [message] = flow.qstash.pending();
-    expect(message).toMatchObject({
-      url: "http://antrean.test/api/process",
-      method: "POST",
-      labels: [TYPE],
-      flowControlKey: `antrean.test-${TYPE}`,
-      deduplicationId: `${jobId}_0_1`,
-    });
-    expect(JSON.parse(message?.body ?? "")).toEqual({ v: 1, jobId, type: TYPE, seq: 1 });
-    expect(message?.deduplicationId).not.toContain(":");
-  });
-
-  test("for a later time is not due before it, and never a second early", async () => {
-    flow.start([scripted(succeed())]);
-    for (const delaySeconds of [0.2, 1.5, 59.9, 86_400]) {
-      const jobId = await flow.create(TYPE, {}, { delaySeconds });
-      const message = flow.qstash.pending().find(({ body }) => body.includes(jobId));
-      const dueAt = Date.parse((await flow.job(jobId)).nextRunAt ?? "");
-      expect(message?.dueAt).toBeGreaterThanOrEqual(dueAt - 1);
-      expect(message?.dueAt).toBeLessThanOrEqual(dueAt + 1000);
-    }
-  });
-
-  test("is published after the answer where the platform allows it, and awaited there", async () => {
-    const { job } = counted();
-    const { app } = flow.start([job]);
-    const later: Promise<unknown>[] = [];
-    flow.qstash.refusePublishes({ status: 500 });
-    const request = new Request("http://antrean.test/api/jobs", {
-      method: "POST",
-      headers: {
-        authorization: "Bearer acme-secret-00000000",
-        "content-type": "application/json",
-        "idempotency-key": "after-the-answer",
-      },
-      body: JSON.stringify({ type: TYPE, payload: {} }),
-    });
-    const response = await app.fetch(request, { waitUntil: (work) => void later.push(work) });
-    expect(response.status).toBe(202);
-    const { jobId } = (await response.json()) as { jobId: string };
-    expect(later).toHaveLength(1);
-    await Promise.all(later);
-    expect(await flow.row(jobId)).toMatchObject({ status: "queued", triggered_at: null });
   });
 });

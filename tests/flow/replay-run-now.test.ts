@@ -119,3 +119,37 @@ describe("a job that does not wait for a later time", () => {
     expect(await flow.row(jobId)).toEqual(before);
   });
 });
+
+describe("a dedupe key that is free from the first start", () => {
+  test("is taken again by a replay, until the next start, and not by retries or snoozes", async () => {
+    const dedupe = { until: "started" as const };
+    flow.start([
+      scripted(
+        byAttempt(throws("no"), ({ snooze }) => snooze(1), throws({ status: 404 }), succeed()),
+        { dedupe },
+      ),
+    ]);
+    const again = () => flow.create(TYPE, {}, { dedupeKey: "k", delaySeconds: 86_400 });
+    const jobId = await flow.create(TYPE, {}, { dedupeKey: "k" });
+    expect(await again()).toBe(jobId);
+    const mine = () => flow.qstash.pending().find(({ body }) => body.includes(jobId));
+    const attempt = async () => {
+      await flow.advance(Math.max(0, (mine()?.dueAt ?? 0) - flow.qstash.now()) / 1000);
+      await flow.qstash.deliver(mine()?.messageId ?? "");
+    };
+    await attempt();
+    const other = await again();
+    expect(other).not.toBe(jobId);
+    await attempt();
+    await attempt();
+    expect(await flow.job(jobId)).toMatchObject({ status: "dead_letter", attempts: 3 });
+    const replay = () => flow.request("POST", `/api/jobs/${jobId}/replay`);
+    expect((await replay()).status).toBe(409);
+    await flow.request("POST", `/api/jobs/${other}/cancel`);
+    expect((await replay()).status).toBe(202);
+    expect(await again()).toBe(jobId);
+    await attempt();
+    expect(await flow.job(jobId)).toMatchObject({ status: "completed", attempts: 4 });
+    expect(await again()).not.toBe(jobId);
+  });
+});

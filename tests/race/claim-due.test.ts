@@ -1,7 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { setUpRace } from "../support/race.js";
-import { action, attemptOf, cancelJob, queued, SWEEP_TYPES, TYPE } from "../support/race-jobs.js";
+import {
+  action,
+  attemptOf,
+  COMPLETED,
+  cancelJob,
+  expire,
+  finishAs,
+  queued,
+  SWEEP_TYPES,
+  TYPE,
+} from "../support/race-jobs.js";
 import { claimFor, createJobs, newJob } from "../support/store.js";
 
 const race = setUpRace();
@@ -104,6 +114,21 @@ describe("a sweep or worker that runs jobs itself", () => {
       expect(await race.count("jobs where attempts = 1")).toBe(jobs);
     },
   );
+});
+
+test.fails("a token whose attempt was lost and recorded does not start another attempt of that job", async () => {
+  await queued(race);
+  const lockToken = randomUUID();
+  const lost = await takeOne(race.direct, lockToken);
+  await expire(race);
+  await race.store.recoverLeases(SWEEP_TYPES, 10);
+  await race.database.advance(31);
+  // The repeat of the first call, which was under way for longer than the lease.
+  const again = await takeOne(race.store, lockToken);
+  if (again) await finishAs(race.store, again, COMPLETED);
+
+  const { attempts } = await race.job(lost?.jobId ?? "");
+  expect(await race.attempts(lost?.jobId ?? "")).toHaveLength(attempts);
 });
 
 test("a job of higher priority that is locked does not keep the others from being run", async () => {

@@ -16,6 +16,7 @@ import {
 import { claimFor } from "../support/store.js";
 
 const race = setUpRace();
+const PAUSED = { kind: "noop", reason: "paused" };
 
 describe("a claim beside a sweep that holds the job", () => {
   const steps = [
@@ -54,6 +55,17 @@ describe("a claim beside a sweep that holds the job", () => {
       expect(await race.job(job.id)).toMatchObject({ status: "processing", trigger_seq: 1 });
     },
   );
+
+  test("markUnpublished: the delivery hears that the job is locked, then runs it", async () => {
+    const job = await queued(race);
+    const held = await race.begin();
+    await held.store.markUnpublished([{ jobId: job.id, seq: 1 }]);
+
+    expect(await claimFor(race.store, job)).toEqual({ kind: "locked", named: true });
+    await held.commit();
+
+    expect(attemptOf(await claimFor(race.store, job))).toMatchObject({ jobId: job.id, attempt: 1 });
+  });
 
   test("recoverLeases: the delivery hears that the job is locked, then that it waits for its backoff", async () => {
     const lost = await expired(race);
@@ -188,6 +200,21 @@ describe("a claim beside a pause", () => {
     expect(await delivery).toEqual({ kind: "noop", reason: "paused" });
     expect(await race.job(job.id)).toMatchObject({ status: "cancelled" });
     expect((await race.job(job.id)).triggered_at).not.toBeNull();
+  });
+
+  test.fails("a delivery to a paused type that waits for its job holds up no other delivery", async () => {
+    const [locked, free] = [await queued(race), await queued(race)];
+    await race.store.setTypePaused(TYPE, true, action());
+    // One shard of the counters, so that both deliveries count in the same row.
+    const edits = [{ statement: "claim", cut: "floor(random() * 8)::int", into: "0" }];
+    const stores = [await race.edited(edits), await race.edited(edits)] as const;
+    const holder = await race.lockJobs(locked.id);
+    const waiting = claimFor(stores[0], locked);
+    await race.waiting(1);
+
+    expect(await claimFor(stores[1], free)).toEqual(PAUSED);
+    await holder.rollback();
+    expect(await waiting).toEqual(PAUSED);
   });
 
   test("a resume is no reason to lose the claim that ran on through the pause", async () => {

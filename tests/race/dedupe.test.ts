@@ -265,7 +265,7 @@ describe("creates and a bulk replay of the same keys", () => {
     const replayed = replayAll();
     await race.waiting(1);
     await holders[0].commit();
-    await expect.poll(() => race.database.neon.requests).toBe(2);
+    await race.until(() => race.database.neon.requests, 2);
     await race.waiting(1);
     await holders[1].commit();
 

@@ -10,7 +10,7 @@ const race = setUpRace();
  * do what it does when it comes after the change, and no CHECK may see a mixture of both states.
  */
 test.each(CHANGES)(
-  "every call that waits while a $from job is $name does as if it came after that",
+  "every call that waits for a job ($from, then $name) does as if it had come after that",
   async ({ from, make }) => {
     const neverClaimed = ["queued", "later", "cancelled"].includes(from);
     const calls = Object.entries(neverClaimed ? CALLS : CALLS_AFTER_CLAIM);
@@ -20,7 +20,7 @@ test.each(CHANGES)(
     const holder = await race.lockJobs(...raced.map(({ jobId }) => jobId));
     let settled = 0;
     const answers = eachCall(race.store, calls, raced).map((call) => call.finally(() => settled++));
-    await expect.poll(async () => settled + (await lockWaiters())).toBe(calls.length);
+    await race.until(async () => settled + (await lockWaiters()), calls.length);
     for (const job of raced) await make(holder.store, job);
     await holder.commit();
     const racedResults = await resultsOf(raced, await Promise.all(answers));

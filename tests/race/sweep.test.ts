@@ -139,6 +139,37 @@ describe("a sweep that waits for another", () => {
   });
 });
 
+describe("a sweep whose answer was lost", () => {
+  test.each([
+    { name: "unpublished jobs", call: () => race.store.takeUnpublished([], 10) },
+    { name: "expired leases", call: () => race.store.recoverLeases(SWEEP_TYPES, 10) },
+  ])("leaves $name to the search for vanished messages", async ({ call }) => {
+    const attempt = await expired(race);
+    const job = await queued(race);
+    await race.direct.markUnpublished([{ jobId: job.id, seq: 1 }]);
+    race.database.neon.setFault({ action: "lose-answer", nth: 1 });
+    await call();
+    const [marked] = await race.rows<{ id: string }>(
+      "select id from jobs where triggered_at is not null and next_run_at is not null",
+    );
+    expect([attempt.jobId, job.id]).toContain(marked?.id);
+
+    await race.database.advance(700);
+    await running(race, { priority: 9 });
+    expect(await race.store.takeVanished([], 10)).toMatchObject([{ jobId: marked?.id }]);
+  });
+});
+
+test.fails("a probe that finds its job locked is not counted as sent", async () => {
+  const job = await queued(race);
+  await race.database.advance(61);
+  const holder = await race.lockJobs(job.id);
+
+  expect(await race.store.probeSilentTypes([], 10)).toEqual([]);
+  await holder.rollback();
+  expect(await race.store.probeSilentTypes([], 10)).toHaveLength(1);
+});
+
 describe("a publish that failed", () => {
   test("is not written down once the job was claimed: the mark waits for the claim", async () => {
     const job = await queued(race);

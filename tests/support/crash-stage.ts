@@ -10,6 +10,8 @@ import { type Instance, isInstanceDeath, KEYS, type World } from "./world.js";
 
 /** How often a platform's cron sweeps. */
 const SWEEP_SECONDS = 900;
+/** No platform lets an instance stand still for longer, and wakes it then. */
+const INVOCATION_SECONDS_MAX = 3600;
 /** More rounds than any recovery takes; a job that has not ended by then is lost. */
 const ROUNDS_MAX = 60;
 /** A client gives up at some time; a fault costs it one try. */
@@ -96,6 +98,10 @@ export function createStage(
       throw new Error(`${path} was answered ${response?.status}: ${JSON.stringify(answer)}`);
     }
   };
+  const wake = async (): Promise<void> => {
+    faults.wake();
+    await Promise.allSettled(underWay);
+  };
   const recover = async (): Promise<void> => {
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
       while (await deliver());
@@ -103,7 +109,9 @@ export function createStage(
       if (left === 0) return;
       const toMessage = secondsToMessage(world);
       // Sweeps in which nothing is overdue would find nothing; the clock just moves on.
-      await world.advance(Math.min(toMessage, overdue ? SWEEP_SECONDS : nextSeconds) + 0.001);
+      const step = Math.min(toMessage, overdue ? SWEEP_SECONDS : nextSeconds);
+      if (step > INVOCATION_SECONDS_MAX) await wake();
+      await world.advance(step + 0.001);
       if (overdue && toMessage > SWEEP_SECONDS) await sweep();
     }
     throw new Error(`lost: ${JSON.stringify(await lookAtJobs(world, keys))}`);
@@ -129,10 +137,7 @@ export function createStage(
     outage: faults.outage,
     kill: () => world.instance.ports.kill(),
     recover,
-    wake: async () => {
-      faults.wake();
-      await Promise.allSettled(underWay);
-    },
+    wake,
   };
 }
 

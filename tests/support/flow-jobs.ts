@@ -9,7 +9,13 @@ export type Handler = (context: Context) => Promise<Json | void> | Json | void;
 type Settings = Partial<
   Pick<
     Parameters<typeof defineJob>[0],
-    "maxAttempts" | "timeoutSeconds" | "leaseSeconds" | "dedupe" | "flowControl" | "payload"
+    | "maxAttempts"
+    | "timeoutSeconds"
+    | "leaseSeconds"
+    | "dedupe"
+    | "flowControl"
+    | "payload"
+    | "runsOn"
   >
 > & { backoff?: { baseSeconds?: number; maxSeconds?: number; jitterSeconds?: number } };
 

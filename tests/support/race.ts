@@ -1,6 +1,6 @@
 /** One database for the races of a file, and what they hold, release and look at. */
 
-import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
 import type { Store } from "../../src/core/ports.js";
 import { createTestDatabase, type TestDatabase } from "./database.js";
 import { type Edit, type OpenTransaction, openTransaction, storeOn } from "./race-session.js";
@@ -58,6 +58,8 @@ export interface Race {
   closeGate(): Promise<OpenTransaction>;
   /** Returns as soon as so many statements wait. */
   waiting(count: number): Promise<void>;
+  /** Returns as soon as a look gives the value. */
+  until<T>(look: () => T | Promise<T>, value: T): Promise<void>;
   /** Locks rows of jobs in a transaction of its own. */
   lockJobs(...ids: string[]): Promise<OpenTransaction>;
   rows<Row>(query: string, params?: unknown[]): Promise<Row[]>;
@@ -112,6 +114,7 @@ export function setUpRace(): Race {
       return gate;
     },
     waiting: (count) => database.lockWaiters(count),
+    until: (look, value) => expect.poll(look, { timeout: 10_000 }).toBe(value),
     async lockJobs(...ids) {
       const holder = await begin();
       await holder.client.query("select id from jobs where id = any($1) for update", [ids]);

@@ -2,10 +2,11 @@ import { describe, expectTypeOf, test } from "vitest";
 import * as z from "zod";
 import { type Client, createClient, type ErrorCode } from "../../src/client/client.js";
 import type { ApiErrorCode } from "../../src/client/error.js";
-import type { AcceptedJob, Job, JobRequest, PayloadOf } from "../../src/client/jobs.js";
+import type { AcceptedJob, Job, JobRequest, JobSummary, PayloadOf } from "../../src/client/jobs.js";
 import { defineJob } from "../../src/core/define-job.js";
 import type { acceptedJobSchema } from "../../src/http/accepted.js";
 import type { jobRequestSchema } from "../../src/http/job-request.js";
+import type { jobSummarySchema } from "../../src/http/job-summary.js";
 import type { jobViewSchema } from "../../src/http/job-view.js";
 import type { ProblemCode } from "../../src/http/problem.js";
 import type httpRequest from "../../src/jobs/http_request.js";
@@ -126,6 +127,7 @@ describe("what the client declares is what the API has", () => {
   test("jobs, requests and answers", () => {
     expectTypeOf<keyof Job>().toEqualTypeOf<keyof z.output<typeof jobViewSchema>>();
     expectTypeOf<Job>().toExtend<z.output<typeof jobViewSchema>>();
+    expectTypeOf<keyof JobSummary>().toEqualTypeOf<keyof z.output<typeof jobSummarySchema>>();
     expectTypeOf<AcceptedJob>().toEqualTypeOf<z.output<typeof acceptedJobSchema>>();
     expectTypeOf<keyof JobRequest>().toEqualTypeOf<keyof z.input<typeof jobRequestSchema>>();
   });

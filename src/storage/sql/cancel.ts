@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { CancelOutcome, OperatorAction } from "../../core/operations.js";
 import type { Database } from "../client.js";
-import { jobJson, visibleTo } from "../fragments.js";
+import { jobJson, repeatedAction, visibleTo } from "../fragments.js";
 import { toJob } from "../rows.js";
 
 /**
@@ -19,15 +19,15 @@ export async function cancel(
   const [row] = await db.run<{ ok: boolean; processing: boolean; job: unknown }>(sql`/* cancel */
 with present as (
   select * from jobs j where j.id = ${jobId}::uuid and ${visibleTo(actor, sql`j`)} for update),
-repeated as (
-  select 1 from job_events where job_id = ${jobId}::uuid and action_id = ${actionId}::uuid),
+${repeatedAction(jobId, actionId)},
 changed as (
   update jobs j set
     status = case when j.status = 'processing' then 'processing' else 'cancelled' end,
     next_run_at = null, next_trigger_at = null,
     finished_at = case when j.status = 'processing' then null else coalesce(j.finished_at, now()) end,
     result_json = null, result_omitted = null,
-    cancel_requested_at = coalesce(j.cancel_requested_at, now()), updated_at = now()
+    cancel_requested_at = coalesce(j.cancel_requested_at, now()),
+    last_action_id = ${actionId}::uuid, updated_at = now()
   from present
   where j.id = present.id and present.status in ('queued', 'failed', 'processing')
     and not exists (select from repeated)

@@ -133,7 +133,9 @@ function bookkeeping(): SQL {
   const anyDue = firstDue(sql`9`, sql`0`, sql`id`, sql``);
   return sql`
 unpublished as (
-  update jobs set triggered_at = null, updated_at = now()
+  -- A new seq: this message is used up, and QStash would take its like for it.
+  update jobs set triggered_at = null, updated_at = now(),
+    trigger_seq = greatest(trigger_seq, (select seq from request)) + 1
   where id = (select job_id from request) and next_run_at is not null
     and exists (select from paused)),
 answer as (

@@ -6,6 +6,7 @@ import {
   isNoneOf,
   isPaused,
   jobJson,
+  repeatedAction,
   visibleTo,
   wakeupColumns,
   wakeupGrace,
@@ -53,8 +54,7 @@ function statement(
   return sql`/* replay */
 with present as (
   select * from jobs j where j.id = ${jobId}::uuid and ${visibleTo(actor, sql`j`)} for update),
-repeated as (
-  select 1 from job_events where job_id = ${jobId}::uuid and action_id = ${actionId}::uuid),
+${repeatedAction(jobId, actionId)},
 active as (
   select a.id from present p join jobs a
     on a.tenant = p.tenant and a.job_type = p.job_type and a.dedupe_slot = p.dedupe_key
@@ -68,7 +68,8 @@ changed as (
       and not ${isPaused(sql`j.job_type`)} then now() end,
     lock_token = null, lock_until = null, cancel_requested_at = null, finished_at = null,
     result_json = null, result_omitted = null,
-    payload_json = coalesce(${payload}::jsonb, j.payload_json), updated_at = now()
+    payload_json = coalesce(${payload}::jsonb, j.payload_json),
+    last_action_id = ${actionId}::uuid, updated_at = now()
   from present
   where j.id = present.id and present.status in ('dead_letter', 'cancelled')
     and not exists (select from active) and not exists (select from repeated)

@@ -5,6 +5,7 @@ import {
   isNoneOf,
   isPaused,
   jobJson,
+  repeatedAction,
   visibleTo,
   wakeupColumns,
   wakeupGrace,
@@ -28,8 +29,7 @@ export async function runNow(
     sql`/* run-now */
 with present as (
   select * from jobs j where j.id = ${jobId}::uuid and ${visibleTo(actor, sql`j`)} for update),
-repeated as (
-  select 1 from job_events where job_id = ${jobId}::uuid and action_id = ${actionId}::uuid),
+${repeatedAction(jobId, actionId)},
 changed as (
   update jobs j set
     -- A row that waits only in its newest version must not break a CHECK in its older one.
@@ -38,7 +38,7 @@ changed as (
     trigger_seq = j.trigger_seq + 1,
     triggered_at = case when ${isNoneOf(sql`j.job_type`, options.unpublishedTypes)}
       and not ${isPaused(sql`j.job_type`)} then now() end,
-    updated_at = now()
+    last_action_id = ${actionId}::uuid, updated_at = now()
   from present
   where j.id = present.id and present.next_run_at > now() and not exists (select from repeated)
   returning j.*),

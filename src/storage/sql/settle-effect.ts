@@ -7,7 +7,7 @@ import { visibleTo } from "../fragments.js";
  * Lets an operator say how an effect ended that nobody reported on.
  *
  * Guard:  started, without an end, and not by the attempt that runs at this moment.
- * Repeat: finds its own action in the events.
+ * Repeat: finds its own action on the effect.
  * Locks:  the job's row, then the effect's, in the order in which attempts take them.
  */
 export async function settleEffect(
@@ -25,12 +25,14 @@ export async function settleEffect(
 with present as (
   select * from jobs j where j.id = ${jobId}::uuid and ${visibleTo(actor, sql`j`)}
   for no key update),
-repeated as (
-  select 1 from job_events where job_id = ${jobId}::uuid and action_id = ${actionId}::uuid),
+effect as (
+  select e.* from present p join job_effects e on e.job_id = p.id and e.name = ${name}::text
+  for update of e),
+repeated as (select 1 from effect where settle_action_id = ${actionId}::uuid),
 settled as (
   update job_effects e set
     state = ${settlement.outcome}::text, result_json = ${result}::jsonb, finished_at = now(),
-    settled_by = ${actor.keyName}::text
+    settled_by = ${actor.keyName}::text, settle_action_id = ${actionId}::uuid
   from present p
   where e.job_id = p.id and e.name = ${name}::text and e.state = 'started'
     and e.lock_token is distinct from p.lock_token and not exists (select from repeated)
@@ -43,7 +45,7 @@ noted as (
   from settled)
 select case
     when exists (select from settled) or exists (select from repeated) then 'settled'
-    when exists (select from job_effects where job_id = present.id and name = ${name}::text) then 'not_unknown'
+    when exists (select from effect) then 'not_unknown'
     else 'not_found' end as kind
 from present`);
   return { kind: row?.kind ?? "not_found" };

@@ -1,0 +1,86 @@
+/** The OpenAPI document as a page; error codes have anchors, since problem documents link to them. */
+
+import { html } from "hono/html";
+import { OPENAPI_JSON } from "./openapi.gen.js";
+import { PROBLEMS } from "./problem.js";
+
+interface Operation {
+  summary: string;
+  tags: string[];
+  parameters?: {
+    name: string;
+    in: string;
+    required: boolean;
+    description?: string;
+    schema: unknown;
+  }[];
+  requestBody?: { content: Record<string, { schema: unknown; example?: unknown }> };
+  responses: Record<string, { description: string }>;
+}
+
+interface Document {
+  info: { title: string; description: string };
+  tags: { name: string }[];
+  paths: Record<string, Record<string, Operation>>;
+}
+
+type Html = ReturnType<typeof html>;
+
+/** Renders the page; every value is escaped by the template. */
+export async function docsPage(): Promise<string> {
+  const { info, tags, paths } = JSON.parse(OPENAPI_JSON) as Document;
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
+  );
+  const sections = tags.map(
+    ({ name }) => html`<h2 id="${name}">${name}</h2>
+      ${operations
+        .filter(({ operation }) => operation.tags.includes(name))
+        .map(({ method, path, operation }) => operationPart(method, path, operation))}`,
+  );
+  const page = html`<!doctype html>
+<html lang="en">
+<head>
+  <meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+  <title>${info.title} API</title><link rel="stylesheet" href="/api/docs.css">
+</head>
+<body>
+  <main>
+    <h1>${info.title} API</h1>
+    <p class="soft">${info.description}</p>
+    <p><a href="/api/openapi.json">OpenAPI document</a> · ${tags.map(
+      ({ name }) => html`<a href="#${name}">${name}</a> `,
+    )}· <a href="#errors">errors</a></p>
+    ${sections}
+    <h2 id="errors">errors</h2>
+    <table>
+      <tr><th>Status</th><th>Code</th><th>Meaning</th></tr>
+      ${Object.entries(PROBLEMS).map(
+        ([code, { status, title }]) =>
+          html`<tr id="${code}"><td>${status}</td><td><code>${code}</code></td><td>${title}</td></tr>`,
+      )}
+    </table>
+  </main>
+</body>
+</html>`;
+  return String(await page);
+}
+
+function operationPart(method: string, path: string, operation: Operation): Html {
+  const body = operation.requestBody?.content["application/json"];
+  return html`<h3><span class="method">${method.toUpperCase()}</span> <code>${path}</code></h3>
+    <p>${operation.summary}</p>
+    ${operation.parameters && parameterTable(operation.parameters)}
+    ${body?.example !== undefined && html`<pre>${JSON.stringify(body.example, null, 2)}</pre>`}
+    ${body && html`<details><summary>Body schema</summary><pre>${JSON.stringify(body.schema, null, 2)}</pre></details>`}
+    <table>${Object.entries(operation.responses).map(
+      ([status, { description }]) => html`<tr><td>${status}</td><td>${description}</td></tr>`,
+    )}</table>`;
+}
+
+function parameterTable(parameters: NonNullable<Operation["parameters"]>): Html {
+  return html`<table>${parameters.map(
+    ({ name, in: place, required, description }) =>
+      html`<tr><td><code>${name}</code></td><td>${place}${required ? ", required" : ""}</td><td>${description ?? ""}</td></tr>`,
+  )}</table>`;
+}

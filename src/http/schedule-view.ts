@@ -1,0 +1,59 @@
+/** A schedule as clients see it. */
+
+import * as z from "zod";
+import { MISSED_RUN_POLICIES } from "../core/schedule.js";
+import type { ScheduleView } from "../engine/view-schedule.js";
+
+const instant = z.iso.datetime();
+
+export const scheduleViewSchema = z.object({
+  name: z.string(),
+  tenant: z.string().describe("Whose schedule and jobs they are."),
+  cron: z.string(),
+  timeZone: z.string(),
+  type: z.string(),
+  payload: z.unknown().describe("Any JSON value."),
+  enabled: z.boolean(),
+  missedRunPolicy: z.enum(MISSED_RUN_POLICIES),
+  declared: z.boolean().describe("Declared in a job file, and changed only there."),
+  revision: z.int().describe("Raised by every edit, pause and resume."),
+  nextRunAt: instant.nullable().describe("Null while it is paused."),
+  lastRunAt: instant.nullable(),
+  lastMissed: z
+    .object({ first: instant, last: instant, count: z.int(), capped: z.boolean() })
+    .nullable()
+    .describe("The latest slots that no sweep was there for; capped when there were more."),
+  createdAt: instant,
+  updatedAt: instant,
+});
+
+/** One schedule by itself also says when it comes next. */
+export const scheduleDetailSchema = scheduleViewSchema.extend({
+  nextTimes: z.array(instant).describe("The next five times."),
+});
+
+/** Gives the members that clients see. */
+export function scheduleView(schedule: ScheduleView): z.input<typeof scheduleViewSchema> {
+  return {
+    name: schedule.name,
+    tenant: schedule.tenant,
+    cron: schedule.cron,
+    timeZone: schedule.timeZone,
+    type: schedule.type,
+    payload: schedule.payload,
+    enabled: schedule.enabled,
+    missedRunPolicy: schedule.missedRunPolicy,
+    declared: schedule.declared,
+    revision: schedule.revision,
+    nextRunAt: schedule.nextRunAt,
+    lastRunAt: schedule.lastRunAt,
+    lastMissed: schedule.lastMissed,
+    createdAt: schedule.createdAt,
+    updatedAt: schedule.updatedAt,
+  };
+}
+
+/** Gives the same with the next times. */
+export function scheduleDetail(schedule: ScheduleView): z.input<typeof scheduleDetailSchema> {
+  return { ...scheduleView(schedule), nextTimes: schedule.nextTimes };
+}
