@@ -3,8 +3,12 @@
 import { v7 as uuidv7 } from "uuid";
 import { type Config, ConfigError } from "./config.js";
 import type { Registry } from "./core/define-job.js";
-import type { Ports, RequestPlatform, Store, Timers, Trigger } from "./core/ports.js";
+import type { Ports, RequestPlatform, SqlStatement, Store, Timers, Trigger } from "./core/ports.js";
+import { enqueue, prepareEnqueue } from "./engine/enqueue.js";
+import { nudge } from "./engine/nudge.js";
+import type { JobRequest } from "./engine/resolve-job.js";
 import { type SweepReport, sweep } from "./engine/sweep.js";
+import { type WorkOptions, work } from "./engine/work.js";
 import { createApp } from "./http/create-app.js";
 import { unreadableAllowEntries } from "./jobs/outbound/allow-list.js";
 import { createDatabase } from "./storage/client.js";
@@ -33,6 +37,18 @@ export interface Antrean {
   fetch(request: Request, platform?: RequestPlatform): Promise<Response>;
   /** Does one sweep, as the platform's own cron does. */
   sweep(platform?: RequestPlatform): Promise<SweepReport>;
+  /** Runs jobs in this process until it is stopped. */
+  work(options: WorkOptions): Promise<void>;
+  /** Creates jobs from code in the same deployment, for a tenant. */
+  jobsOf(tenant: string, platform?: RequestPlatform): CodeJobs;
+}
+
+/** Creating jobs from code; see `engine/enqueue`. */
+export interface CodeJobs {
+  enqueue(job: JobRequest): Promise<{ jobId: string; created: boolean }>;
+  /** For the caller's own batch or transaction; call `nudge` after its commit. */
+  enqueueStatement(job: JobRequest): Promise<{ jobId: string; statement: SqlStatement }>;
+  nudge(jobIds: string[]): Promise<void>;
 }
 
 /** Bound on one database call; below it lies the statement time limit of the database. */
@@ -57,6 +73,12 @@ export function compose(config: Config, registry: Registry, platform: Platform):
   return {
     fetch: async (request, requestPlatform = {}) => app.fetch(request, requestPlatform),
     sweep: (requestPlatform = {}) => sweep(portsFor(requestPlatform)),
+    work: (options) => work(() => portsFor({}), options),
+    jobsOf: (tenant, requestPlatform = {}) => ({
+      enqueue: (job) => enqueue(portsFor(requestPlatform), tenant, job),
+      enqueueStatement: (job) => prepareEnqueue(portsFor(requestPlatform), tenant, job),
+      nudge: (jobIds) => nudge(portsFor(requestPlatform), jobIds),
+    }),
   };
 }
 

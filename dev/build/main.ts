@@ -1,8 +1,9 @@
-/** `npm run build`: makes both deployments and checks them. */
+/** `npm run build`: makes both deployments and the client, and checks them. */
 
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Bundle, checkBundle } from "./check-bundle.js";
+import { buildClient, CLIENT_FOLDER } from "./client.js";
 import { composeRegistry } from "./registry.js";
 import { buildVercel, VERCEL_FOLDER } from "./vercel.js";
 import { buildWorker, WORKER_FOLDER } from "./worker.js";
@@ -14,7 +15,11 @@ async function main(): Promise<void> {
   if (registry.stale) {
     throw new Error(`${path.relative(".", registry.file)} is stale: run \`npm run registry\`.`);
   }
-  const bundles = await Promise.all([buildVercel(VERCEL_FOLDER), buildWorker(WORKER_FOLDER)]);
+  const bundles = await Promise.all([
+    buildVercel(VERCEL_FOLDER),
+    buildWorker(WORKER_FOLDER),
+    buildClient(CLIENT_FOLDER),
+  ]);
   const faults = (await Promise.all(bundles.map(report))).flat();
   if (faults.length > 0) throw new Error(`These must not be deployed:\n  ${faults.join("\n  ")}`);
 }

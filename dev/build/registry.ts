@@ -145,6 +145,11 @@ function registryText(types: string[]): string {
     ...types.map((type) => `  ["${type}", ${identifierOf(type)}],`),
     "]);",
     "",
+    "/** Their definitions, for the types of a client: `createClient<Jobs>(…)`. */",
+    "export interface Jobs {",
+    ...types.map((type) => `  "${type}": typeof ${identifierOf(type)};`),
+    "}",
+    "",
   ];
   return lines.join("\n");
 }

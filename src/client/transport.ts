@@ -45,61 +45,66 @@ const RETRY_AFTER_SECONDS_MAX = 60;
 
 /** Makes the function through which all requests go. */
 export function createTransport(options: TransportOptions): Transport {
-  const { retries = 4, tryTimeoutSeconds = 30, sleep = sleepWithTimer } = options;
-  const baseUrl = options.baseUrl.replace(/\/+$/, "");
-  // Called as a plain function: browsers refuse a `fetch` that became somebody's method.
-  const send = options.fetch ?? ((request: Request) => fetch(request));
-
-  function headersOf({ body, idempotencyKey }: Call): Headers {
-    const headers = new Headers(options.headers);
-    headers.set("Authorization", `Bearer ${options.apiKey}`);
-    if (body !== undefined) headers.set("Content-Type", "application/json");
-    if (idempotencyKey !== undefined) headers.set("Idempotency-Key", idempotencyKey);
-    return headers;
-  }
-
-  async function tryOnce<Answer>(call: Call, tries: number): Promise<Answer> {
-    const { method, path, body, idempotencyKey } = call;
-    const facts = { idempotencyKey, tries };
-    const limitSeconds = tryTimeoutSeconds + (call.waitSeconds ?? 0);
-    const unanswered = (detail: string, cause?: unknown) =>
-      new AntreanError("network_error", detail, { ...facts, cause });
-    const limits = {
-      sleep,
-      limitMs: limitSeconds * 1000,
-      expired: () => unanswered(`No answer within ${limitSeconds} s.`),
-      signal: call.signal,
-    };
-    return within(limits, async (signal) => {
-      // Not followed: a redirected POST would arrive as a GET, without its body. Made outside of the
-      // try: what is wrong with a request does not pass.
-      const init: RequestInit = { method, headers: headersOf(call), body, signal };
-      const request = new Request(baseUrl + path, { ...init, redirect: "manual" });
-      let response: Response;
-      let text: string;
-      try {
-        response = await send(request);
-        text = await response.text();
-      } catch (cause) {
-        throw unanswered("The request got no answer.", cause);
-      }
-      return readAnswer<Answer>(response, text, facts);
-    });
-  }
-
+  const { retries = 4, sleep = sleepWithTimer } = options;
   return async <Answer>(call: Call): Promise<Answer> => {
     const isSafe = call.method === "GET" || call.idempotencyKey !== undefined || call.isRepeatable;
     const triesMax = isSafe ? 1 + (call.retries ?? retries) : 1;
     for (let tries = 1; ; tries += 1) {
       try {
-        return await tryOnce<Answer>(call, tries);
+        return await tryOnce<Answer>(options, call, tries);
       } catch (error) {
-        call.signal?.throwIfAborted();
         if (tries >= triesMax || !(error instanceof AntreanError) || !mayPass(error)) throw error;
         await sleep(delayMs(error, tries), call.signal);
       }
     }
   };
+}
+
+async function tryOnce<Answer>(
+  options: TransportOptions,
+  call: Call,
+  tries: number,
+): Promise<Answer> {
+  const { sleep = sleepWithTimer, tryTimeoutSeconds = 30 } = options;
+  // Called as a plain function: browsers refuse a `fetch` that became somebody's method.
+  const send = options.fetch ?? ((request: Request) => fetch(request));
+  const facts = { idempotencyKey: call.idempotencyKey, tries };
+  const unanswered = (detail: string, cause?: unknown) =>
+    new AntreanError("network_error", detail, { ...facts, cause });
+  const limitSeconds = tryTimeoutSeconds + (call.waitSeconds ?? 0);
+  const limits = {
+    sleep,
+    limitMs: limitSeconds * 1000,
+    expired: () => unanswered(`No answer within ${limitSeconds} s.`),
+    signal: call.signal,
+  };
+  return within(limits, async (signal) => {
+    // Outside of the try: what is wrong with the request itself does not pass.
+    const request = requestOf(options, call, signal);
+    let response: Response;
+    let text: string;
+    try {
+      response = await send(request);
+      text = await response.text();
+    } catch (cause) {
+      throw unanswered("The request got no answer.", cause);
+    }
+    return readAnswer<Answer>(response, text, facts);
+  });
+}
+
+function requestOf(
+  { baseUrl, apiKey, headers: given }: TransportOptions,
+  { method, path, body, idempotencyKey }: Call,
+  signal: AbortSignal,
+): Request {
+  const headers = new Headers(given);
+  headers.set("Authorization", `Bearer ${apiKey}`);
+  if (body !== undefined) headers.set("Content-Type", "application/json");
+  if (idempotencyKey !== undefined) headers.set("Idempotency-Key", idempotencyKey);
+  // Redirects are not followed: a POST would arrive as a GET, without its body.
+  const init: RequestInit = { method, headers, body, signal, redirect: "manual" };
+  return new Request(baseUrl.replace(/\/+$/, "") + path, init);
 }
 
 function mayPass({ code, status = 0 }: AntreanError): boolean {

@@ -4,6 +4,7 @@ import type * as z from "zod";
 import { type Backoff, DEFAULT_BACKOFF } from "./backoff.js";
 import { FatalError, RetryAfterError } from "./errors.js";
 import { EFFECT_NAME_PATTERN, JOB_TYPE_PATTERN, type Json, MAX_ATTEMPTS_BOUNDS } from "./job.js";
+import type { MissedRunPolicy, Recurrence } from "./schedule.js";
 
 export type { Json };
 // A job file needs nothing but this module: handlers throw these to steer their job.
@@ -70,6 +71,18 @@ export interface FlowControl {
   periodSeconds?: number;
 }
 
+/** A recurrence that is part of the code: reviewed with it, applied by the sweep. */
+export interface JobSchedule {
+  /** Five fields: minute, hour, day of month, month, day of week. */
+  cron: string;
+  /** IANA name; default UTC. */
+  timeZone?: string;
+  /** Default `{}`; checked against the type's schema before it is applied. */
+  payload?: Json;
+  /** What becomes of slots that no sweep was there for; default `skip`. */
+  missedRunPolicy?: MissedRunPolicy;
+}
+
 export interface JobOptions<Schema extends z.ZodType> {
   type: string;
   payload: Schema;
@@ -88,6 +101,7 @@ export interface JobOptions<Schema extends z.ZodType> {
   flowControl?: FlowControl;
   /** `worker`: run by `npx antrean work` instead of QStash deliveries. */
   runsOn?: "qstash" | "worker";
+  schedule?: JobSchedule | undefined;
   run(context: JobContext<z.output<Schema>>): Promise<Json | void> | Json | void;
 }
 
@@ -104,6 +118,7 @@ export interface JobDefinition<Schema extends z.ZodType = z.ZodType> {
   backoff: Backoff;
   flowControl: FlowControl | undefined;
   runsOn: "qstash" | "worker";
+  schedule?: Recurrence | undefined;
   run(context: JobContext<z.output<Schema>>): Promise<Json | void> | Json | void;
 }
 
@@ -159,6 +174,13 @@ export function defineJob<Schema extends z.ZodType>(
     backoff: checkedBackoff(type, { ...DEFAULT_BACKOFF, ...options.backoff }),
     flowControl: options.flowControl,
     runsOn: options.runsOn ?? "qstash",
+    schedule: options.schedule && {
+      cron: options.schedule.cron,
+      timeZone: options.schedule.timeZone ?? "UTC",
+      type,
+      payload: options.schedule.payload ?? {},
+      missedRunPolicy: options.schedule.missedRunPolicy ?? "skip",
+    },
     run: options.run,
   };
 }

@@ -20,6 +20,7 @@ export const LOG_EVENTS = [
   "heartbeat_failed",
   "result_omitted",
   "handler_log",
+  "worker_failed",
   "sweep_finished",
   "sweep_step_failed",
 ] as const;

@@ -33,8 +33,9 @@ import type {
   TypeState,
 } from "./operations.js";
 import type {
-  DueSchedule,
+  DueSchedules,
   NewSchedule,
+  Recurrence,
   RunScheduleOutcome,
   Schedule,
   ScheduleChange,
@@ -106,6 +107,12 @@ export type CreateOutcome =
   /** The active job with this dedupe key is being cancelled; nothing was written. */
   | { kind: "dedupe_job_cancelling" };
 
+/** A statement for a client of the caller's own: text with $1, $2 … and its parameters. */
+export interface SqlStatement {
+  text: string;
+  params: unknown[];
+}
+
 /** What the sweep must know of each registered type. */
 export interface SweepType {
   type: string;
@@ -138,6 +145,11 @@ export interface Store {
     request: Pick<IdempotentRequest, "tenant" | "operation" | "idempotencyKey" | "requestHash">,
   ): Promise<CreateOutcome | null>;
   read(jobId: string, actor: Actor): Promise<Job | null>;
+  /** Creates a job without a request, not published yet. */
+  enqueue(tenant: string, job: NewJob): Promise<{ jobId: string; created: boolean }>;
+  enqueueStatement(tenant: string, job: NewJob): SqlStatement;
+  /** Marks unpublished jobs by id as published, for the caller to publish. */
+  takeNudged(jobIds: string[], unpublishedTypes: string[], limit: number): Promise<Wakeup[]>;
   listJobs(filter: JobFilter, actor: Actor, page: PageRequest): Promise<JobPage>;
   /** Gives the newest items; null for an id that the actor may not see. */
   readTimeline(jobId: string, actor: Actor, itemsMax: number): Promise<Timeline | null>;
@@ -199,7 +211,9 @@ export interface Store {
     types: ScheduledType[],
     action: OperatorAction,
   ): Promise<RunScheduleOutcome>;
-  dueSchedules(aheadSeconds: number, limit: number): Promise<DueSchedule[]>;
+  dueSchedules(declared: Recurrence[], aheadSeconds: number, limit: number): Promise<DueSchedules>;
+  /** Makes the store's declared schedules those of the deployment. */
+  applyDeclared(declared: (Recurrence & { id: string })[], limit: number): Promise<void>;
   makeSlots(plans: SlotPlan[], types: ScheduledType[]): Promise<Wakeup[]>;
   recoverLeases(types: SweepType[], limit: number): Promise<RecoveredLeases>;
   takeUnpublished(unpublishedTypes: string[], limit: number): Promise<Wakeup[]>;

@@ -104,7 +104,9 @@ export interface SlotPlan {
   missed: MissedSlots | null;
 }
 
-/** A schedule that a job file declares; it has the name of its type. */
-export interface DeclaredSchedule extends Recurrence {
-  id: string;
+/** What a sweep reads before it plans. */
+export interface DueSchedules {
+  schedules: DueSchedule[];
+  /** False where the store's declared schedules are not those of this deployment. */
+  declaredCurrent: boolean;
 }

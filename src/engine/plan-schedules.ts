@@ -3,6 +3,7 @@
 import type { Wakeup } from "../core/job.js";
 import type { Ports } from "../core/ports.js";
 import type { DueSchedule, SlotPlan } from "../core/schedule.js";
+import { declaredSchedules } from "./declared-schedules.js";
 import { INTERVALS_AHEAD, planSlots } from "./plan-slots.js";
 import { type Slots, scheduleSlots } from "./schedule-slots.js";
 import { scheduledTypes } from "./scheduled-types.js";
@@ -19,6 +20,8 @@ export interface PlannedSchedules {
 
 const SLOTS_PER_SCHEDULE = 100;
 const SCHEDULES_PER_BATCH = 100;
+/** Jobs that a change in code leaves behind; more are found by the next sweep. */
+const CANCELLED_PER_SWEEP = 1000;
 /** Of a schedule whose time zone this runtime does not know any more; it is looked at again. */
 const NO_SLOTS: Slots = { from: () => [], before: () => undefined };
 
@@ -30,10 +33,17 @@ const NO_SLOTS: Slots = { from: () => [], before: () => undefined };
  */
 export async function planSchedules(ports: Ports, slotsMax: number): Promise<PlannedSchedules> {
   const intervalSeconds = ports.settings.sweepIntervalSeconds;
-  const due = await ports.store.dueSchedules(
-    INTERVALS_AHEAD * intervalSeconds,
-    SCHEDULES_PER_BATCH,
-  );
+  const declared = await declaredSchedules(ports);
+  const read = () =>
+    ports.store.dueSchedules(declared, INTERVALS_AHEAD * intervalSeconds, SCHEDULES_PER_BATCH);
+  let calls = 1;
+  let { schedules: due, declaredCurrent } = await read();
+  if (!declaredCurrent) {
+    const identified = declared.map((each) => ({ ...each, id: ports.entropy.newId() }));
+    await ports.store.applyDeclared(identified, CANCELLED_PER_SWEEP);
+    ({ schedules: due } = await read());
+    calls += 2;
+  }
   const plans: SlotPlan[] = [];
   let room = slotsMax;
   for (const schedule of due) {
@@ -49,7 +59,7 @@ export async function planSchedules(ports: Ports, slotsMax: number): Promise<Pla
     slots: slotsMax - room,
     slotsMissed: plans.reduce((sum, { missed }) => sum + (missed?.count ?? 0), 0),
     more: due.length === SCHEDULES_PER_BATCH || plans.length < due.length,
-    calls: plans.length > 0 ? 2 : 1,
+    calls: calls + (plans.length > 0 ? 1 : 0),
   };
 }
 

@@ -1,9 +1,9 @@
 /** The Cloudflare entry: requests, and sweeps by cron triggers. */
 
-import { type Antrean, compose } from "../compose.js";
+import { compose } from "../compose.js";
 import { type Environment, readConfig } from "../config.js";
 import { registry } from "../jobs/registry.gen.js";
-import { onFirstUse, webPlatform } from "./platform.js";
+import { onFirstUse, type Served, webPlatform } from "./platform.js";
 
 /** Only what is used: the runtime's own types would replace those of the web standards. */
 interface ExecutionContext {
@@ -11,7 +11,7 @@ interface ExecutionContext {
 }
 
 /** By environment, as the runtime hands it in with every event and promises no single object. */
-const applications = new WeakMap<object, Antrean>();
+const applications = new WeakMap<object, Served>();
 
 export default {
   fetch(request: Request, env: object, context: ExecutionContext): Promise<Response> {
@@ -25,7 +25,7 @@ export default {
   },
 };
 
-function applicationFor(env: object): Antrean {
+function applicationFor(env: object): Served {
   const present = applications.get(env);
   if (present) return present;
   const application = onFirstUse(() =>

@@ -10,13 +10,16 @@ export const webPlatform: Omit<Platform, "outboundFetch"> = {
   writeLog: (line) => console.log(line),
 };
 
+/** What a platform calls. */
+export type Served = Pick<Antrean, "fetch" | "sweep">;
+
 /**
  * Composes the application with its first use, since not every platform has an environment before.
  *
  * Errors: while the configuration has faults, requests are answered with 503 and a sweep throws
  *         the `ConfigError`; both try again the next time.
  */
-export function onFirstUse(start: () => Antrean): Antrean {
+export function onFirstUse(start: () => Antrean): Served {
   let running: Antrean | undefined;
   const use = (): Antrean => {
     running ??= start();

@@ -9,3 +9,9 @@ export const registry: Registry = new Map<string, JobDefinition>([
   ["http_request", job_http_request],
   ["send_email", job_send_email],
 ]);
+
+/** Their definitions, for the types of a client: `createClient<Jobs>(…)`. */
+export interface Jobs {
+  "http_request": typeof job_http_request;
+  "send_email": typeof job_send_email;
+}

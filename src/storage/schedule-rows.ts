@@ -2,7 +2,12 @@
 
 import { type SQL, sql } from "drizzle-orm";
 import type { Actor } from "../core/operations.js";
-import type { ScheduledType, ScheduleRef } from "../core/schedule.js";
+import {
+  DECLARED_TENANT,
+  type Recurrence,
+  type ScheduledType,
+  type ScheduleRef,
+} from "../core/schedule.js";
 import { instantText, visibleTo } from "./fragments.js";
 
 /**
@@ -47,3 +52,18 @@ export function typesByName(types: readonly ScheduledType[]): string {
 
 /** What a type's jobs need, as an object of `ScheduledType`; null for a type that is not registered. */
 export const scheduledType = (types: string, type: SQL): SQL => sql`(${types}::jsonb -> ${type})`;
+
+/** Schedules that job files declare, as rows `d` with the member names of `Recurrence`. */
+export const declaredRows = (declared: readonly Recurrence[]): SQL => sql`jsonb_to_recordset(
+  ${JSON.stringify(declared)}::jsonb) as d (id uuid, cron text, "timeZone" text, type text,
+  payload jsonb, "missedRunPolicy" text)`;
+
+/** True for the row of a declared schedule; by its tenant, which is indexed. */
+export const isDeclared = (alias: SQL): SQL =>
+  sql`(${alias}.tenant = ${DECLARED_TENANT} and ${alias}.declared)`;
+
+/** True where a schedule's row says what the code says. */
+export const sameRecurrence = (row: SQL, declared: SQL): SQL => sql`(${row}.enabled
+  and ${row}.cron = ${declared}.cron and ${row}.time_zone = ${declared}."timeZone"
+  and ${row}.payload_json = ${declared}.payload
+  and ${row}.missed_run_policy = ${declared}."missedRunPolicy")`;

@@ -2,7 +2,6 @@
 
 import { sql } from "drizzle-orm";
 import {
-  bigint,
   boolean,
   check,
   doublePrecision,
@@ -13,13 +12,59 @@ import {
   primaryKey,
   smallint,
   text,
-  timestamp,
   uniqueIndex,
   uuid,
 } from "drizzle-orm/pg-core";
+import { instant } from "./columns.js";
 
-// No column has a default of now(): every statement sets its instants, so that one clock rules (I4).
-const instant = (name: string) => timestamp(name, { withTimezone: true, mode: "string" });
+export { alerts, jobStats, statTotals, sweepState } from "./monitoring-schema.js";
+export { schedules } from "./schedule-schema.js";
+
+/** Rows that fit no state, or no budget, cannot be stored. */
+const JOB_CHECKS = [
+  check("jobs_due_iff_waiting", sql`(status in ('queued', 'failed')) = (next_run_at is not null)`),
+  check("jobs_wakeup_iff_waiting", sql`(next_run_at is null) = (next_trigger_at is null)`),
+  check(
+    "jobs_lock_iff_processing",
+    sql`(status = 'processing') = (lock_token is not null) and (status = 'processing') = (lock_until is not null)`,
+  ),
+  check(
+    "jobs_finished_iff_terminal",
+    sql`(status in ('completed', 'dead_letter', 'cancelled')) = (finished_at is not null)`,
+  ),
+  check(
+    "jobs_attempts_counted",
+    sql`attempts_before_replay >= 0 and snoozes >= 0 and attempts >= attempts_before_replay + snoozes
+        and attempts - snoozes - attempts_before_replay <= max_attempts`,
+  ),
+  check(
+    "jobs_waiting_has_budget",
+    sql`status not in ('queued', 'failed') or attempts - snoozes - attempts_before_replay < max_attempts`,
+  ),
+  check(
+    "jobs_processing_was_counted",
+    sql`status <> 'processing' or (attempts > attempts_before_replay and started_at is not null and attempt_started_at is not null)`,
+  ),
+  check(
+    "jobs_waiting_not_cancelled",
+    sql`status not in ('queued', 'failed') or cancel_requested_at is null`,
+  ),
+  check(
+    "jobs_failure_has_error",
+    sql`status not in ('failed', 'dead_letter') or last_error is not null`,
+  ),
+  check(
+    "jobs_result_only_completed",
+    sql`status = 'completed' or (result_json is null and result_omitted is null)`,
+  ),
+  check("jobs_priority_in_range", sql`priority between 0 and 9`),
+  check("jobs_max_attempts_in_range", sql`max_attempts between 1 and 50`),
+  check("jobs_dedupe_until_known", sql`dedupe_until in ('finished', 'started')`),
+  check(
+    "jobs_slot_whole",
+    sql`(schedule_id is null) = (slot_at is null) and (schedule_id is null) = (schedule_revision is null)`,
+  ),
+];
 
 /** One durable job; the columns come in the order in which an operator reads `select *`. */
 export const jobs = pgTable(
@@ -73,51 +118,7 @@ export const jobs = pgTable(
       "jobs_status_known",
       sql`${t.status} in ('queued', 'processing', 'completed', 'failed', 'dead_letter', 'cancelled')`,
     ),
-    check(
-      "jobs_due_iff_waiting",
-      sql`(status in ('queued', 'failed')) = (next_run_at is not null)`,
-    ),
-    check("jobs_wakeup_iff_waiting", sql`(next_run_at is null) = (next_trigger_at is null)`),
-    check(
-      "jobs_lock_iff_processing",
-      sql`(status = 'processing') = (lock_token is not null) and (status = 'processing') = (lock_until is not null)`,
-    ),
-    check(
-      "jobs_finished_iff_terminal",
-      sql`(status in ('completed', 'dead_letter', 'cancelled')) = (finished_at is not null)`,
-    ),
-    check(
-      "jobs_attempts_counted",
-      sql`attempts_before_replay >= 0 and snoozes >= 0 and attempts >= attempts_before_replay + snoozes
-        and attempts - snoozes - attempts_before_replay <= max_attempts`,
-    ),
-    check(
-      "jobs_waiting_has_budget",
-      sql`status not in ('queued', 'failed') or attempts - snoozes - attempts_before_replay < max_attempts`,
-    ),
-    check(
-      "jobs_processing_was_counted",
-      sql`status <> 'processing' or (attempts > attempts_before_replay and started_at is not null and attempt_started_at is not null)`,
-    ),
-    check(
-      "jobs_waiting_not_cancelled",
-      sql`status not in ('queued', 'failed') or cancel_requested_at is null`,
-    ),
-    check(
-      "jobs_failure_has_error",
-      sql`status not in ('failed', 'dead_letter') or last_error is not null`,
-    ),
-    check(
-      "jobs_result_only_completed",
-      sql`status = 'completed' or (result_json is null and result_omitted is null)`,
-    ),
-    check("jobs_priority_in_range", sql`priority between 0 and 9`),
-    check("jobs_max_attempts_in_range", sql`max_attempts between 1 and 50`),
-    check("jobs_dedupe_until_known", sql`dedupe_until in ('finished', 'started')`),
-    check(
-      "jobs_slot_whole",
-      sql`(schedule_id is null) = (slot_at is null) and (schedule_id is null) = (schedule_revision is null)`,
-    ),
+    ...JOB_CHECKS,
     // The claim probes each priority by equality, so rows scheduled for later are never walked over.
     index("jobs_due").on(t.jobType, t.priority, t.nextRunAt).where(sql`next_run_at is not null`),
     index("jobs_lease").on(t.lockUntil).where(sql`lock_until is not null`),
@@ -245,42 +246,6 @@ export const jobEffects = pgTable(
   ],
 );
 
-/** A recurring job; what its slots come to are jobs. */
-export const schedules = pgTable(
-  "schedules",
-  {
-    id: uuid("id").primaryKey(),
-    tenant: text("tenant").notNull(),
-    name: text("name").notNull(),
-    cron: text("cron").notNull(),
-    timeZone: text("time_zone").notNull(),
-    jobType: text("job_type").notNull(),
-    payloadJson: jsonb("payload_json").notNull(),
-    missedRunPolicy: text("missed_run_policy").notNull(),
-    enabled: boolean("enabled").notNull(),
-    /** Declared in a job file, so that only the code can change it. */
-    declared: boolean("declared").notNull().default(false),
-    revision: integer("revision").notNull().default(1),
-    /** Slots from here on have no job yet; whole milliseconds, since sweeps compare it. */
-    planFrom: instant("plan_from").notNull(),
-    /** Slots that have a job and were to come when a sweep last looked. */
-    plannedSlots: instant("planned_slots").array().notNull().default(sql`'{}'`),
-    lastRunAt: instant("last_run_at"),
-    /** The latest gap: slots that no sweep was there for. */
-    lastMissed: jsonb("last_missed"),
-    /** The latest change by an operator, so that its repeat is recognised. */
-    lastActionId: uuid("last_action_id").notNull(),
-    createdAt: instant("created_at").notNull(),
-    updatedAt: instant("updated_at").notNull(),
-  },
-  (t) => [
-    uniqueIndex("schedules_name").on(t.tenant, t.name),
-    index("schedules_to_plan").on(t.planFrom).where(sql`enabled`),
-    check("schedules_policy_known", sql`missed_run_policy in ('skip', 'run_once')`),
-    check("schedules_revised", sql`revision >= 1`),
-  ],
-);
-
 /** What operators and sweeps know of a job type. */
 export const typeState = pgTable(
   "type_state",
@@ -300,28 +265,4 @@ export const typeState = pgTable(
     previousSweepAt: instant("previous_sweep_at"),
   },
   () => [check("type_state_probes_counted", sql`probes >= 0`)],
-);
-
-/** When the sweep last ran; one row. */
-export const sweepState = pgTable(
-  "sweep_state",
-  {
-    id: boolean("id").primaryKey().default(true),
-    sweptAt: instant("swept_at").notNull(),
-  },
-  () => [check("sweep_state_single", sql`id`)],
-);
-
-/** Counters per minute, spread over shards so that deliveries do not wait for each other. */
-export const jobStats = pgTable(
-  "job_stats",
-  {
-    minute: instant("minute").notNull(),
-    jobType: text("job_type").notNull(),
-    measure: text("measure").notNull(),
-    label: text("label").notNull(),
-    shard: smallint("shard").notNull(),
-    count: bigint("count", { mode: "number" }).notNull(),
-  },
-  (t) => [primaryKey({ columns: [t.minute, t.jobType, t.measure, t.label, t.shard] })],
 );

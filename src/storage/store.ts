@@ -2,6 +2,7 @@
 
 import type { Store } from "../core/ports.js";
 import type { Database } from "./client.js";
+import { applyDeclared } from "./sql/apply-declared.js";
 import { beginEffect } from "./sql/begin-effect.js";
 import { cancel } from "./sql/cancel.js";
 import { changeSchedule } from "./sql/change-schedule.js";
@@ -11,6 +12,7 @@ import { create } from "./sql/create.js";
 import { createSchedule } from "./sql/create-schedule.js";
 import { dueSchedules } from "./sql/due-schedules.js";
 import { endEffect } from "./sql/end-effect.js";
+import { enqueue, enqueueStatement } from "./sql/enqueue.js";
 import { findReplay } from "./sql/find-replay.js";
 import { finish } from "./sql/finish.js";
 import { health } from "./sql/health.js";
@@ -33,6 +35,7 @@ import { countReplayable, replayMany } from "./sql/replay-many.js";
 import { runNow } from "./sql/run-now.js";
 import { runSchedule } from "./sql/run-schedule.js";
 import { settleEffect } from "./sql/settle-effect.js";
+import { takeNudged } from "./sql/take-nudged.js";
 import { takeUnpublished } from "./sql/take-unpublished.js";
 import { takeVanished } from "./sql/take-vanished.js";
 import { listTypeStates, setTypePaused } from "./sql/type-states.js";
@@ -43,6 +46,10 @@ export function createStore(db: Database): Store {
     create: (request, jobs, shape) => create(db, request, jobs, shape),
     findReplay: (request) => findReplay(db, request),
     read: (jobId, actor) => read(db, jobId, actor),
+    enqueue: (tenant, job) => enqueue(db, tenant, job),
+    enqueueStatement,
+    takeNudged: (jobIds, unpublishedTypes, limit) =>
+      takeNudged(db, jobIds, unpublishedTypes, limit),
     listJobs: (filter, actor, page) => listJobs(db, filter, actor, page),
     readTimeline: (jobId, actor, itemsMax) => readTimeline(db, jobId, actor, itemsMax),
     readStats: (actor, countMax) => readStats(db, actor, countMax),
@@ -67,7 +74,9 @@ export function createStore(db: Database): Store {
     readSchedules: (actor, ref, limit) => readSchedules(db, actor, ref, limit),
     changeSchedule: (ref, change, action) => changeSchedule(db, ref, change, action),
     runSchedule: (ref, jobId, types, action) => runSchedule(db, ref, jobId, types, action),
-    dueSchedules: (aheadSeconds, limit) => dueSchedules(db, aheadSeconds, limit),
+    dueSchedules: (declared, aheadSeconds, limit) =>
+      dueSchedules(db, declared, aheadSeconds, limit),
+    applyDeclared: (declared, limit) => applyDeclared(db, declared, limit),
     makeSlots: (plans, types) => makeSlots(db, plans, types),
     recoverLeases: (types, limit) => recoverLeases(db, types, limit),
     takeUnpublished: (unpublishedTypes, limit) => takeUnpublished(db, unpublishedTypes, limit),

@@ -203,6 +203,14 @@ describe("operating", () => {
     await expect(again).rejects.toMatchObject({ code: "job_not_cancellable", status: 409 });
   });
 
+  test("cancel says so when the job had ended otherwise before its repeat", async () => {
+    const world = await newWorld();
+    const jobId = await world.create("test.greet", { to: "Ada" });
+    await world.qstash.deliverDue();
+    const late = clientOf(world, ["fault"]).cancel(jobId);
+    await expect(late).rejects.toMatchObject({ code: "job_not_cancellable", tries: 2 });
+  });
+
   test("run a job now that is due tomorrow", async () => {
     const world = await newWorld();
     const client = clientOf(world);

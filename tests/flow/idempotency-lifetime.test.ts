@@ -164,7 +164,11 @@ describe("after another deployment", () => {
 
   const NEW_URL = "http://moved.test";
   const other = defineJob({ type: "test.other", payload: z.unknown(), run: () => {} });
-  const tightened = defineJob({ ...scripted, payload: z.object({ end: z.literal("never") }) });
+  const tightened = defineJob({
+    type: scripted.type,
+    payload: z.object({ end: z.literal("never") }),
+    run: () => {},
+  });
 
   test.each(ENTRIES)(
     "POST $path replays what was accepted before its schema was tightened, its type removed, or its address changed",

@@ -20,7 +20,7 @@ test.each(CHANGES)(
     const holder = await race.lockJobs(...raced.map(({ jobId }) => jobId));
     let settled = 0;
     const answers = eachCall(race.store, calls, raced).map((call) => call.finally(() => settled++));
-    await race.until(async () => settled + (await lockWaiters()), calls.length);
+    await race.until(async () => settled + (await race.waiters()), calls.length);
     for (const job of raced) await make(holder.store, job);
     await holder.commit();
     const racedResults = await resultsOf(raced, await Promise.all(answers));
@@ -38,9 +38,6 @@ const eachCall = (store: Store, calls: Calls, jobs: CaseJob[]): Promise<unknown>
 
 const named = (calls: Calls, results: unknown[]) =>
   Object.fromEntries(calls.map(([name], at) => [name, results[at]]));
-
-const lockWaiters = () =>
-  race.count("pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'");
 
 /** All that a later reader could tell apart, without ids and times. */
 async function resultsOf(jobs: CaseJob[], answers: unknown[]) {

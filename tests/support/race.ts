@@ -66,6 +66,8 @@ export interface Race {
   job(id: string): Promise<JobRow>;
   attempts(id: string): Promise<AttemptRow[]>;
   count(from: string, params?: unknown[]): Promise<number>;
+  /** How many statements wait for a lock at this moment. */
+  waiters(): Promise<number>;
 }
 
 /** Makes the database before the tests of a file, and empties it before each of them. */
@@ -124,9 +126,15 @@ export function setUpRace(): Race {
   };
 }
 
-function reading(database: () => TestDatabase): Pick<Race, "rows" | "job" | "attempts" | "count"> {
+type Looks = Pick<Race, "rows" | "job" | "attempts" | "count" | "waiters">;
+
+function reading(database: () => TestDatabase): Looks {
   const rows = async <Row>(query: string, params: unknown[] = []): Promise<Row[]> =>
     (await database().pg.query(query, params)).rows as Row[];
+  const count = async (from: string, params?: unknown[]) => {
+    const [row] = await rows<{ count: number }>(`select count(*)::int from ${from}`, params);
+    return row?.count ?? 0;
+  };
   return {
     rows,
     async job(id) {
@@ -136,10 +144,9 @@ function reading(database: () => TestDatabase): Pick<Race, "rows" | "job" | "att
     },
     attempts: (id) =>
       rows<AttemptRow>("select * from job_attempts where job_id = $1 order by number", [id]),
-    async count(from, params) {
-      const [row] = await rows<{ count: number }>(`select count(*)::int from ${from}`, params);
-      return row?.count ?? 0;
-    },
+    count,
+    waiters: () =>
+      count("pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"),
   };
 }
 

@@ -1,8 +1,10 @@
 /** Schedules in a world of one's own. */
 
+import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
 import * as z from "zod";
-import { defineJob } from "../../src/core/define-job.js";
+import { defineJob, type JobDefinition } from "../../src/core/define-job.js";
+import type { Ports, Store } from "../../src/core/ports.js";
 import type { World } from "./world.js";
 
 /** What the tests' schedules run. */
@@ -22,6 +24,18 @@ export const NIGHTLY = {
 
 /** The sweep interval of a world that does not set one. */
 export const INTERVAL_SECONDS = 900;
+
+/** What the sweep's step for schedules needs of a deployment with one type. */
+export function portsOver(store: Store, job: JobDefinition): Ports {
+  return {
+    store,
+    entropy: { newId: randomUUID, random: Math.random },
+    registry: new Map([[job.type, job]]),
+    settings: { sweepIntervalSeconds: INTERVAL_SECONDS },
+    env: {},
+    log: () => {},
+  } as unknown as Ports;
+}
 
 /** A schedule as the API shows it, as far as tests look at it. */
 export interface ShownSchedule {

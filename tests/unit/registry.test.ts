@@ -66,6 +66,14 @@ export const registry: Registry = new Map<string, JobDefinition>([
   ["b_job", job_b_job],
   ["delete", job_delete],
 ]);
+
+/** Their definitions, for the types of a client: \`createClient<Jobs>(…)\`. */
+export interface Jobs {
+  "a.b": typeof job_a$b;
+  "a_b": typeof job_a_b;
+  "b_job": typeof job_b_job;
+  "delete": typeof job_delete;
+}
 `);
   });
 

@@ -1,7 +1,8 @@
 /** `POST /api/jobs/batch`: accepts many jobs, or none of them. */
 
 import * as z from "zod";
-import { type JobRequest, submit } from "../../engine/submit.js";
+import type { JobRequest } from "../../engine/resolve-job.js";
+import { submit } from "../../engine/submit.js";
 import {
   ACCEPTED_HEADERS,
   acceptedJobSchema,

@@ -14,10 +14,10 @@ import { type ListPath, listPath, visibleTenants } from "../list-path.js";
 /**
  * Reads one page of the jobs that a filter matches, newest first by (created_at, id).
  *
- * Shape: each range gives its newest matches, and stops when it has enough of them or has looked at
- *        its share of entries: there is its edge. Whatever is not older than the newest edge is
- *        known; the page ends there, or with its last item.
- * Stable: both columns never change, so a job is passed once, whatever happens to it meanwhile.
+ * Shape: each range gives its newest matches, until it has enough of them or has spent its share of
+ *        entries: there is its edge. Whatever is not older than the newest edge is known, and the
+ *        page ends with its last item or at that edge. Both columns of the order never change, so a
+ *        job is passed once, whatever happens to it meanwhile.
  */
 export async function listJobs(
   db: Database,
@@ -47,16 +47,14 @@ share as (
   from range),
 ${live(path, page)}
 found as (
-  select e.*, row_number() over (partition by r.tenant, r.key ${newestFirst}) as place
-  from range r cross join share cross join lateral (
+  select e.* from range r cross join share cross join lateral (
     select created_at, id, matches, nth = share.entries as spent from (
       select j.created_at, j.id, ${path.rest} as matches,
         row_number() over (${newestFirst}) as nth
       from (${entries(path, windowOf(filter, page))} ${newestFirst} limit share.entries) j) looked_at
     where matches or nth = share.entries
     ${newestFirst} limit ${page.limit}::int + 1) e),
-edge as (
-  select created_at, id from found where spent or place > ${page.limit}::int ${newestFirst} limit 1),
+edge as (select created_at, id from found where spent ${newestFirst} limit 1),
 known as (
   select f.created_at, f.id from found f
   where f.matches and not exists (
