@@ -1,5 +1,5 @@
 /**
- * What claim, finish and the sweep's statements touch with few and with many rows.
+ * What claim, finish, lists and the sweep's statements touch with few and with many rows.
  *
  * Run: npm run bench -- [rows]   (default 1,000 and 1,000,000; a million takes about a minute)
  */
@@ -12,6 +12,7 @@ import { v7 as uuidv7 } from "uuid";
 import { startNeon } from "../dev/neon/server.js";
 import { startPostgres } from "../dev/postgres/embedded.js";
 import { readMigrations } from "../src/cli/read-migrations.js";
+import type { JobFilter } from "../src/core/listing.js";
 import type { Database } from "../src/storage/client.js";
 import { migrate } from "../src/storage/migrate.js";
 import { claim } from "../src/storage/sql/claim.js";
@@ -19,8 +20,11 @@ import { claimDue } from "../src/storage/sql/claim-due.js";
 import { finish } from "../src/storage/sql/finish.js";
 import { health } from "../src/storage/sql/health.js";
 import { heartbeat } from "../src/storage/sql/heartbeat.js";
+import { listJobs } from "../src/storage/sql/list-jobs.js";
 import { probeSilentTypes } from "../src/storage/sql/probe-silent-types.js";
 import { read } from "../src/storage/sql/read.js";
+import { readStats } from "../src/storage/sql/read-stats.js";
+import { readTimeline } from "../src/storage/sql/read-timeline.js";
 import { recoverLeases } from "../src/storage/sql/recover-leases.js";
 import { takeUnpublished } from "../src/storage/sql/take-unpublished.js";
 import { takeVanished } from "../src/storage/sql/take-vanished.js";
@@ -106,6 +110,41 @@ function calls(named: {
     ["sweep: vanished, none", (db) => takeVanished(db, [], 500)],
     ["sweep: silent types", (db) => probeSilentTypes(db, [], 100)],
     ["readiness", (db) => health(db)],
+    ...reads(named),
+  ];
+}
+
+function reads({
+  doneJobId,
+}: {
+  doneJobId: string;
+}): [string, (db: Database) => Promise<unknown>][] {
+  const tenant = { tenant: "acme", keyName: "acme" };
+  const admin = { tenant: null, keyName: "ops" };
+  const all: JobFilter = {
+    statuses: [],
+    types: [],
+    dedupeKey: null,
+    createdAfter: null,
+    createdBefore: null,
+  };
+  const page = { limit: 50, after: null, entriesMax: 2000 };
+  // The running jobs of `fill` are younger.
+  const createdBefore = new Date(Date.now() - 3_600_000).toISOString();
+  return [
+    ["list", (db) => listJobs(db, all, tenant, page)],
+    ["list, all tenants", (db) => listJobs(db, all, admin, page)],
+    ["list by type", (db) => listJobs(db, { ...all, types: ["bench.busy"] }, tenant, page)],
+    ["list, running", (db) => listJobs(db, { ...all, statuses: ["processing"] }, tenant, page)],
+    [
+      "list, a walk that finds nothing",
+      (db) =>
+        listJobs(db, { ...all, statuses: ["processing", "failed"], createdBefore }, tenant, page),
+    ],
+    ["list by a dedupe key", (db) => listJobs(db, { ...all, dedupeKey: "none" }, tenant, page)],
+    ["timeline", (db) => readTimeline(db, doneJobId, tenant, 1000)],
+    ["statistics", (db) => readStats(db, tenant, 1000)],
+    ["statistics, all tenants", (db) => readStats(db, admin, 1000)],
   ];
 }
 

@@ -3,6 +3,7 @@
 import { v7 as uuidv7 } from "uuid";
 import { type Config, ConfigError } from "./config.js";
 import type { Registry } from "./core/define-job.js";
+import type { SendAlert } from "./core/monitoring.js";
 import type { Ports, RequestPlatform, SqlStatement, Store, Timers, Trigger } from "./core/ports.js";
 import { enqueue, prepareEnqueue } from "./engine/enqueue.js";
 import { nudge } from "./engine/nudge.js";
@@ -11,9 +12,11 @@ import { type SweepReport, sweep } from "./engine/sweep.js";
 import { type WorkOptions, work } from "./engine/work.js";
 import { createApp } from "./http/create-app.js";
 import { unreadableAllowEntries } from "./jobs/outbound/allow-list.js";
+import { signatureHeaders } from "./jobs/outbound/webhook-signature.js";
 import { createDatabase } from "./storage/client.js";
 import { LATEST_MIGRATION, type Migration, migrate } from "./storage/migrate.js";
 import { createStore } from "./storage/store.js";
+import { createAlertWebhook } from "./telemetry/alert-webhook.js";
 import { createLog } from "./telemetry/log.js";
 import { createTrigger } from "./trigger/publish.js";
 import { createVerify } from "./trigger/verify.js";
@@ -120,8 +123,16 @@ function createPorts(
     settings: config,
     env: config.env,
     outboundFetch: platform.outboundFetch,
+    sendAlert: alertWebhook(config, platform),
     waitUntil: request.waitUntil,
   };
+}
+
+function alertWebhook({ env }: Config, { outboundFetch }: Platform): SendAlert | undefined {
+  const { ALERT_WEBHOOK_URL: url, ALERT_WEBHOOK_SECRET: secret } = env;
+  return url
+    ? createAlertWebhook({ url, secret, fetch: outboundFetch, sign: signatureHeaders })
+    : undefined;
 }
 
 /** Claim, finish and publish need this much of an invocation besides the handler. */

@@ -8,10 +8,14 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 import * as z from "zod";
+import { acceptedJobSchema } from "../../src/http/accepted.js";
+import { jobRequestSchema } from "../../src/http/job-request.js";
+import { jobViewSchema } from "../../src/http/job-view.js";
 import { PROBLEMS, type ProblemCode } from "../../src/http/problem.js";
 import type { RouteDeclaration } from "../../src/http/route.js";
 import { ROUTES } from "../../src/http/routes.js";
 import { EXAMPLES } from "./openapi-examples.js";
+import { shareParts } from "./share-parts.js";
 
 const FILE = new URL("../../src/http/openapi.gen.ts", import.meta.url);
 
@@ -61,6 +65,19 @@ export function openapiDocument(): Record<string, unknown> {
     const path = route.path.replace(/:(\w+)/g, "{$1}");
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) };
   }
+  const responses = shareParts(
+    paths,
+    "responses",
+    (member, part) => /^[45]\d\d$/.test(member) && "content" in part,
+    (part, count) => nameOfResponse(part, count),
+  );
+  const schemas = shareParts(
+    responses,
+    "schemas",
+    (member) => member === "schema" || member === "items",
+    (part, count) => NAMED.get(JSON.stringify(part)) ?? `Part${count}`,
+  );
+  const shared = schemas.root as typeof responses;
   return {
     openapi: "3.1.0",
     info: {
@@ -71,16 +88,30 @@ export function openapiDocument(): Record<string, unknown> {
     },
     servers: [{ url: "/", description: "This deployment" }],
     tags: [...new Set(ROUTES.map(tagOf))].map((name) => ({ name, description: TAGS[name] })),
-    paths,
+    paths: shared.root,
     components: {
+      responses: shared.components,
       securitySchemes: {
         apiKey: { type: "http", scheme: "bearer", description: "An API key's secret." },
         qstash: { type: "apiKey", in: "header", name: "Upstash-Signature" },
         cron: { type: "http", scheme: "bearer", description: "CRON_SECRET." },
       },
-      schemas: { Problem: problemSchema() },
+      schemas: { Problem: problemSchema(), ...schemas.components },
     },
   };
+}
+
+/** Shared schemas that deserve a name. */
+const NAMED = new Map([
+  [JSON.stringify(jsonSchema(jobViewSchema, "output")), "Job"],
+  [JSON.stringify(jsonSchema(jobRequestSchema, "input")), "JobRequest"],
+  [JSON.stringify(jsonSchema(acceptedJobSchema, "output")), "AcceptedJob"],
+]);
+
+/** Named after its codes, which its description lists. */
+function nameOfResponse({ description }: Record<string, unknown>, count: number): string {
+  const codes = [...String(description).matchAll(/`(\w+)`/g)].map(([, code]) => code);
+  return codes.length > 0 && codes.length <= 3 ? codes.join(".") : `Problems${count}`;
 }
 
 function operation(route: RouteDeclaration): Record<string, unknown> {
@@ -212,7 +243,16 @@ function idempotencyKeyParameter(): unknown {
 }
 
 function jsonSchema(schema: z.ZodType, io: "input" | "output"): Record<string, unknown> {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: "any" });
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+    io,
+    unrepresentable: "any",
+    // A format says it better than its pattern, and every integer here is a safe one.
+    override: ({ jsonSchema: made }) => {
+      if (made.format !== undefined) delete made.pattern;
+      if (made.minimum === Number.MIN_SAFE_INTEGER) delete made.minimum;
+      if (made.maximum === Number.MAX_SAFE_INTEGER) delete made.maximum;
+    },
+  });
   return rest;
 }
 

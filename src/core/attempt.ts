@@ -30,8 +30,8 @@ export interface ClaimedAttempt {
   triggerSeq: number;
   leaseSeconds: number;
   cancelRequested: boolean;
-  /** Seconds between due time and claim. */
-  waitedSeconds: number;
+  /** Seconds between due time and claim; null for a repeated claim, which cannot tell any more. */
+  waitedSeconds: number | null;
   traceparent: string | null;
 }
 
@@ -59,6 +59,8 @@ export interface FinishRequest {
   lockToken: string;
   attempt: number;
   report: AttemptReport;
+  /** What the claim told; kept with the attempt, for the histogram of waits. */
+  waitedSeconds?: number | null;
   /** False for types that are never published (`runsOn: "worker"`). */
   publish: boolean;
 }

@@ -20,6 +20,7 @@ import type { Environment, Registry } from "./define-job.js";
 import type { Job, Json, Wakeup } from "./job.js";
 import type { JobFilter, JobPage, PageRequest, Stats, Timeline } from "./listing.js";
 import type { Log } from "./log-events.js";
+import type { MonitoringStore, SendAlert } from "./monitoring.js";
 import type {
   Actor,
   BulkReplay,
@@ -138,7 +139,7 @@ export interface StoreHealth {
 }
 
 /** Everything that Postgres does for the engine; one method per statement. */
-export interface Store {
+export interface Store extends MonitoringStore {
   create(request: IdempotentRequest, jobs: NewJob[], shape: ResponseShape): Promise<CreateOutcome>;
   /** Looks up a stored response, for requests that today's schema would refuse. */
   findReplay(
@@ -278,6 +279,8 @@ export interface Ports {
   settings: EngineSettings;
   env: Environment;
   outboundFetch: typeof fetch;
+  /** Undefined where no webhook is set; incidents are then only written down. */
+  sendAlert?: SendAlert | undefined;
   /** Lets work go on after the answer, where the platform offers that. */
   waitUntil: ((work: Promise<unknown>) => void) | undefined;
 }

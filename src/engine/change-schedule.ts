@@ -4,6 +4,7 @@ import type { Actor } from "../core/operations.js";
 import type { Ports } from "../core/ports.js";
 import type { ScheduleChange, ScheduleRef } from "../core/schedule.js";
 import { checkSchedule, type ScheduleRefusal } from "./check-schedule.js";
+import { startSchedule } from "./start-schedule.js";
 import { type ScheduleView, viewSchedule } from "./view-schedule.js";
 
 export type ChangeScheduleOutcome =
@@ -25,5 +26,6 @@ export async function changeSchedule(
   const action = { actionId: ports.entropy.newId(), actor, reason: null };
   const outcome = await ports.store.changeSchedule(ref, change, action);
   if (outcome.kind !== "changed") return outcome;
+  if (change.kind !== "delete") await startSchedule(ports, outcome.schedule);
   return { ...outcome, schedule: viewSchedule(outcome.schedule, timesWanted) };
 }

@@ -1,9 +1,10 @@
-/** Makes a recurring job; its first slots are planned by the next sweep. */
+/** Makes a recurring job. */
 
 import type { Actor } from "../core/operations.js";
 import type { Ports } from "../core/ports.js";
 import type { Recurrence } from "../core/schedule.js";
 import { checkSchedule, type ScheduleRefusal } from "./check-schedule.js";
+import { startSchedule } from "./start-schedule.js";
 import { type ScheduleView, viewSchedule } from "./view-schedule.js";
 
 export interface ScheduleRequest extends Recurrence {
@@ -31,5 +32,6 @@ export async function createSchedule(
     tenant: actor.keyName,
   });
   if (!schedule) return { kind: "exists" };
+  await startSchedule(ports, schedule);
   return { kind: "created", schedule: viewSchedule(schedule, timesWanted) };
 }

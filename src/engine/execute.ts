@@ -44,6 +44,7 @@ export async function execute(
     lockToken: attempt.lockToken,
     attempt: number,
     report,
+    waitedSeconds: attempt.waitedSeconds,
     publish: ports.registry.get(type)?.runsOn !== "worker",
   });
   const durationMs = Math.round(performance.now() - startedMs);

@@ -2,10 +2,10 @@
 
 import type { Wakeup } from "../core/job.js";
 import type { Ports } from "../core/ports.js";
-import type { DueSchedule, SlotPlan } from "../core/schedule.js";
+import type { SlotPlan } from "../core/schedule.js";
 import { declaredSchedules } from "./declared-schedules.js";
-import { INTERVALS_AHEAD, planSlots } from "./plan-slots.js";
-import { type Slots, scheduleSlots } from "./schedule-slots.js";
+import { planSchedule } from "./plan-schedule.js";
+import { INTERVALS_AHEAD } from "./plan-slots.js";
 import { scheduledTypes } from "./scheduled-types.js";
 
 /** What one batch of schedules came to. */
@@ -18,12 +18,9 @@ export interface PlannedSchedules {
   calls: number;
 }
 
-const SLOTS_PER_SCHEDULE = 100;
 const SCHEDULES_PER_BATCH = 100;
 /** Jobs that a change in code leaves behind; more are found by the next sweep. */
 const CANCELLED_PER_SWEEP = 1000;
-/** Of a schedule whose time zone this runtime does not know any more; it is looked at again. */
-const NO_SLOTS: Slots = { from: () => [], before: () => undefined };
 
 /**
  * Plans the schedules whose next slot is near, soonest first, at most `slotsMax` slots together.
@@ -32,10 +29,9 @@ const NO_SLOTS: Slots = { from: () => [], before: () => undefined };
  *        same revision, still planned up to the same slot.
  */
 export async function planSchedules(ports: Ports, slotsMax: number): Promise<PlannedSchedules> {
-  const intervalSeconds = ports.settings.sweepIntervalSeconds;
+  const aheadSeconds = INTERVALS_AHEAD * ports.settings.sweepIntervalSeconds;
   const declared = await declaredSchedules(ports);
-  const read = () =>
-    ports.store.dueSchedules(declared, INTERVALS_AHEAD * intervalSeconds, SCHEDULES_PER_BATCH);
+  const read = () => ports.store.dueSchedules(declared, aheadSeconds, SCHEDULES_PER_BATCH);
   let calls = 1;
   let { schedules: due, declaredCurrent } = await read();
   if (!declaredCurrent) {
@@ -48,8 +44,7 @@ export async function planSchedules(ports: Ports, slotsMax: number): Promise<Pla
   let room = slotsMax;
   for (const schedule of due) {
     if (room <= 0) break;
-    const bounds = { intervalSeconds, slotsMax: Math.min(room, SLOTS_PER_SCHEDULE) };
-    const plan = planOne(ports, schedule, bounds);
+    const plan = planSchedule(ports, schedule, room);
     room -= plan.slots.length;
     plans.push(plan);
   }
@@ -60,27 +55,5 @@ export async function planSchedules(ports: Ports, slotsMax: number): Promise<Pla
     slotsMissed: plans.reduce((sum, { missed }) => sum + (missed?.count ?? 0), 0),
     more: due.length === SCHEDULES_PER_BATCH || plans.length < due.length,
     calls: calls + (plans.length > 0 ? 1 : 0),
-  };
-}
-
-function planOne(
-  ports: Ports,
-  schedule: DueSchedule,
-  bounds: { intervalSeconds: number; slotsMax: number },
-): SlotPlan {
-  const { id, revision, planFrom } = schedule;
-  const slots = scheduleSlots(schedule.cron, schedule.timeZone);
-  if ("part" in slots) {
-    const error = `${slots.part} ${slots.reason}`;
-    ports.log("sweep_step_failed", { step: "schedules", scheduleId: id, error });
-  }
-  const planned = planSlots(schedule, "part" in slots ? NO_SLOTS : slots, bounds);
-  return {
-    scheduleId: id,
-    revision,
-    planFrom,
-    nextPlanFrom: planned.nextPlanFrom,
-    slots: planned.slots.map((slotAt) => ({ jobId: ports.entropy.newId(), slotAt })),
-    missed: planned.missed,
   };
 }

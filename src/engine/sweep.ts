@@ -6,6 +6,8 @@ import type { Ports, SweepType } from "../core/ports.js";
 import { execute } from "./execute.js";
 import { planSchedules } from "./plan-schedules.js";
 import { markFailed, publish, spread } from "./publish.js";
+import { rollUp } from "./roll-up.js";
+import { sendAlerts } from "./send-alerts.js";
 
 /** What one sweep did, by step; `more` when a bound stopped it. */
 export interface SweepReport {
@@ -21,6 +23,9 @@ export interface SweepReport {
   ranInSweep: number;
   idempotencyRecordsPurged: number;
   jobsPruned: number;
+  attemptsRolledUp: number;
+  alertsSent: number;
+  alertsFailed: number;
   failedSteps: string[];
   more: boolean;
 }
@@ -37,7 +42,7 @@ const REFUSALS_PER_STEP_MAX = 2;
 /** Claim, finish and the mark of the next message. */
 const CALLS_PER_RUN = 3;
 /** What is kept back for the steps after publishing. */
-const CALLS_RESERVED = 6;
+const CALLS_RESERVED = 8;
 
 /** One sweep in progress: its budget and what it has done. */
 interface Sweep {
@@ -70,6 +75,8 @@ export async function sweep(ports: Ports): Promise<SweepReport> {
     secondsLeft: () => ports.settings.sweepMaxSeconds - (performance.now() - startedMs) / 1000,
   };
   await step(run, "record", 1, () => ports.store.recordSweep());
+  // First: a warning matters most when the other steps use up all calls and all time.
+  await step(run, "alerts", 1, () => warn(run));
   await step(run, "leases", CALLS_PER_PUBLISHING, () => recoverLeases(run));
   // Before other publishing: these have a time to keep.
   await step(run, "schedules", 1 + CALLS_PER_PUBLISHING, () => plan(run));
@@ -77,8 +84,10 @@ export async function sweep(ports: Ports): Promise<SweepReport> {
   // Vanished before probes: an answered probe allows a full batch, and a new probe would hide it.
   await step(run, "vanished", CALLS_PER_PUBLISHING, () => publishVanished(run));
   await step(run, "probes", 3, () => probe(run));
+  // Before retention, which leaves what was not counted.
+  await step(run, "rollups", 1, () => countEnded(run));
   await step(run, "idempotency_records", 1, () => purgeIdempotencyRecords(run));
-  await step(run, "retention", 1, () => prune(run));
+  await step(run, "retention", 2, () => prune(run));
   if (run.report.publishFailures > 0) await step(run, "run", CALLS_PER_RUN, () => runDueJobs(run));
   const { failedSteps, ...counts } = run.report;
   ports.log("sweep_finished", {
@@ -107,6 +116,13 @@ async function step(
   } finally {
     run.callsLeft -= 1;
   }
+}
+
+async function warn(run: Sweep): Promise<void> {
+  const { sent, failed, calls } = await sendAlerts(run.ports);
+  run.report.alertsSent += sent;
+  run.report.alertsFailed += failed;
+  run.callsLeft -= calls - 1;
 }
 
 async function recoverLeases(run: Sweep): Promise<void> {
@@ -163,6 +179,10 @@ async function probe(run: Sweep): Promise<void> {
   await send(run, wakeups);
 }
 
+async function countEnded(run: Sweep): Promise<void> {
+  run.report.attemptsRolledUp += await rollUp(run.ports, () => hasRoomFor(run, 1));
+}
+
 async function purgeIdempotencyRecords(run: Sweep): Promise<void> {
   const purged = await run.ports.store.purgeIdempotencyRecords(ROWS_PER_CLEANUP);
   run.report.idempotencyRecordsPurged += purged;
@@ -174,7 +194,9 @@ async function prune(run: Sweep): Promise<void> {
   const retention = { finishedDays: retentionDays, deadLetterDays: deadLetterRetentionDays };
   const pruned = await run.ports.store.pruneJobs(retention, ROWS_PER_CLEANUP);
   run.report.jobsPruned += pruned;
-  if (pruned === ROWS_PER_CLEANUP) run.report.more = true;
+  run.callsLeft -= 1;
+  const prunedCounters = await run.ports.store.pruneMonitoring(ROWS_PER_CLEANUP);
+  if (pruned === ROWS_PER_CLEANUP || prunedCounters >= ROWS_PER_CLEANUP) run.report.more = true;
 }
 
 /** While the trigger refuses messages, this sweep is the only thing that runs jobs: one at a time. */
@@ -266,6 +288,9 @@ function emptyReport(): SweepReport {
     ranInSweep: 0,
     idempotencyRecordsPurged: 0,
     jobsPruned: 0,
+    attemptsRolledUp: 0,
+    alertsSent: 0,
+    alertsFailed: 0,
     failedSteps: [],
     more: false,
   };

@@ -15,20 +15,25 @@ interface Operation {
     schema: unknown;
   }[];
   requestBody?: { content: Record<string, { schema: unknown; example?: unknown }> };
-  responses: Record<string, { description: string }>;
+  responses: Record<string, Description | { $ref: string }>;
+}
+
+interface Description {
+  description: string;
 }
 
 interface Document {
   info: { title: string; description: string };
   tags: { name: string }[];
   paths: Record<string, Record<string, Operation>>;
+  components: { responses: Record<string, Description>; schemas: Record<string, unknown> };
 }
 
 type Html = ReturnType<typeof html>;
 
 /** Renders the page; every value is escaped by the template. */
 export async function docsPage(): Promise<string> {
-  const { info, tags, paths } = JSON.parse(OPENAPI_JSON) as Document;
+  const { info, tags, paths, components } = JSON.parse(OPENAPI_JSON) as Document;
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
   );
@@ -36,7 +41,7 @@ export async function docsPage(): Promise<string> {
     ({ name }) => html`<h2 id="${name}">${name}</h2>
       ${operations
         .filter(({ operation }) => operation.tags.includes(name))
-        .map(({ method, path, operation }) => operationPart(method, path, operation))}`,
+        .map(({ method, path, operation }) => operationPart(method, path, operation, components))}`,
   );
   const page = html`<!doctype html>
 <html lang="en">
@@ -52,6 +57,11 @@ export async function docsPage(): Promise<string> {
       ({ name }) => html`<a href="#${name}">${name}</a> `,
     )}· <a href="#errors">errors</a></p>
     ${sections}
+    <h2 id="schemas">schemas</h2>
+    ${Object.entries(components.schemas).map(
+      ([name, schema]) =>
+        html`<details id="${name}"><summary>${name}</summary><pre>${JSON.stringify(schema, null, 2)}</pre></details>`,
+    )}
     <h2 id="errors">errors</h2>
     <table>
       <tr><th>Status</th><th>Code</th><th>Meaning</th></tr>
@@ -66,7 +76,12 @@ export async function docsPage(): Promise<string> {
   return String(await page);
 }
 
-function operationPart(method: string, path: string, operation: Operation): Html {
+function operationPart(
+  method: string,
+  path: string,
+  operation: Operation,
+  { responses }: Document["components"],
+): Html {
   const body = operation.requestBody?.content["application/json"];
   return html`<h3><span class="method">${method.toUpperCase()}</span> <code>${path}</code></h3>
     <p>${operation.summary}</p>
@@ -74,8 +89,17 @@ function operationPart(method: string, path: string, operation: Operation): Html
     ${body?.example !== undefined && html`<pre>${JSON.stringify(body.example, null, 2)}</pre>`}
     ${body && html`<details><summary>Body schema</summary><pre>${JSON.stringify(body.schema, null, 2)}</pre></details>`}
     <table>${Object.entries(operation.responses).map(
-      ([status, { description }]) => html`<tr><td>${status}</td><td>${description}</td></tr>`,
+      ([status, response]) =>
+        html`<tr><td>${status}</td><td>${descriptionOf(response, responses)}</td></tr>`,
     )}</table>`;
+}
+
+function descriptionOf(
+  response: Description | { $ref: string },
+  shared: Record<string, Description>,
+): string {
+  if ("description" in response) return response.description;
+  return shared[response.$ref.split("/").at(-1) ?? ""]?.description ?? "";
 }
 
 function parameterTable(parameters: NonNullable<Operation["parameters"]>): Html {

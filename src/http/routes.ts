@@ -10,6 +10,7 @@ import { editSchedule } from "./routes/edit-schedule.js";
 import { getDocs } from "./routes/get-docs.js";
 import { getHealth } from "./routes/get-health.js";
 import { getJob } from "./routes/get-job.js";
+import { getMetrics } from "./routes/get-metrics.js";
 import { getOpenapi } from "./routes/get-openapi.js";
 import { getReady } from "./routes/get-ready.js";
 import { getSchedule } from "./routes/get-schedule.js";
@@ -41,6 +42,7 @@ export const ROUTES: readonly Route[] = [
   settleEffect,
   replayDeadLetters,
   getStats,
+  getMetrics,
   listJobTypes,
   pauseType,
   resumeType,

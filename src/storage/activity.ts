@@ -18,6 +18,14 @@ export const waitingTypes = (condition: SQL): SQL => sql`waiting_type(job_type) 
     where j.job_type > w.job_type and ${condition} order by j.job_type limit 1)
   from waiting_type w where w.job_type is not null)`;
 
+/** A recursive CTE `worked_type` that lists the types with ended attempts, in the same way. */
+export const workedTypes: SQL = sql`worked_type(job_type) as (
+  (select job_type from job_attempts order by job_type limit 1)
+  union all
+  select (select a.job_type from job_attempts a where a.job_type > w.job_type
+    order by a.job_type limit 1)
+  from worked_type w where w.job_type is not null)`;
+
 /** A CTE `open_type`: waiting types that may be published at all. */
 export const openTypes = (unpublishedTypes: readonly string[]): SQL => sql`open_type as (
   select w.job_type from waiting_type w

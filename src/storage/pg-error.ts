@@ -8,21 +8,12 @@ export interface PgRefusal {
 
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 
-/**
- * Finds the SQLSTATE of a failed statement, or undefined when Postgres did not answer.
- *
- * Shape: a failed single statement is a `DrizzleQueryError` with it at `.cause.code`, a failed batch
- * a bare `NeonDbError` with it at `.code`.
- */
+/** Reads the SQLSTATE of the driver's error, or gives undefined when Postgres did not answer. */
 export function pgRefusalOf(error: unknown): PgRefusal | undefined {
-  for (const candidate of [error, (error as { cause?: unknown } | null)?.cause]) {
-    if (typeof candidate !== "object" || candidate === null) continue;
-    const { code, constraint } = candidate as { code?: unknown; constraint?: unknown };
-    if (typeof code === "string" && SQLSTATE.test(code)) {
-      return { code, constraint: typeof constraint === "string" ? constraint : undefined };
-    }
-  }
-  return undefined;
+  if (typeof error !== "object" || error === null) return undefined;
+  const { code, constraint } = error as { code?: unknown; constraint?: unknown };
+  if (typeof code !== "string" || !SQLSTATE.test(code)) return undefined;
+  return { code, constraint: typeof constraint === "string" ? constraint : undefined };
 }
 
 const DEADLOCK = "40P01";

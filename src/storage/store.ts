@@ -19,22 +19,27 @@ import { health } from "./sql/health.js";
 import { heartbeat } from "./sql/heartbeat.js";
 import { listJobs } from "./sql/list-jobs.js";
 import { makeSlots } from "./sql/make-slots.js";
+import { markAlertTold } from "./sql/mark-alert-told.js";
 import { markHopped } from "./sql/mark-hopped.js";
 import { markUnpublished } from "./sql/mark-unpublished.js";
 import { probeSilentTypes } from "./sql/probe-silent-types.js";
 import { pruneJobs } from "./sql/prune-jobs.js";
+import { pruneMonitoring } from "./sql/prune-monitoring.js";
 import { purgeIdempotencyRecords } from "./sql/purge-idempotency-records.js";
 import { read } from "./sql/read.js";
 import { readSchedules } from "./sql/read-schedules.js";
 import { readStats } from "./sql/read-stats.js";
 import { readTimeline } from "./sql/read-timeline.js";
+import { readTotals } from "./sql/read-totals.js";
 import { recordSweep } from "./sql/record-sweep.js";
 import { recoverLeases } from "./sql/recover-leases.js";
 import { replay } from "./sql/replay.js";
 import { countReplayable, replayMany } from "./sql/replay-many.js";
+import { rollUpStats } from "./sql/roll-up-stats.js";
 import { runNow } from "./sql/run-now.js";
 import { runSchedule } from "./sql/run-schedule.js";
 import { settleEffect } from "./sql/settle-effect.js";
+import { takeAlerts } from "./sql/take-alerts.js";
 import { takeNudged } from "./sql/take-nudged.js";
 import { takeUnpublished } from "./sql/take-unpublished.js";
 import { takeVanished } from "./sql/take-vanished.js";
@@ -84,6 +89,11 @@ export function createStore(db: Database): Store {
     takeVanished: (unpublishedTypes, limit) => takeVanished(db, unpublishedTypes, limit),
     purgeIdempotencyRecords: (limit) => purgeIdempotencyRecords(db, limit),
     pruneJobs: (retention, limit) => pruneJobs(db, retention, limit),
+    rollUpStats: (limit) => rollUpStats(db, limit),
+    readTotals: () => readTotals(db),
+    pruneMonitoring: (limit) => pruneMonitoring(db, limit),
+    takeAlerts: (thresholds, limit) => takeAlerts(db, thresholds, limit),
+    markAlertTold: (id, phase) => markAlertTold(db, id, phase),
     recordSweep: () => recordSweep(db),
     health: () => health(db),
   };

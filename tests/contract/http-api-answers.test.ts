@@ -68,7 +68,7 @@ const jobAs = (status: string) => async () => ({ id: JOB_ID, status, tenant: "ac
 
 describe("methods", () => {
   test.each([
-    ["PUT", "/api/jobs", "POST, OPTIONS"],
+    ["PUT", "/api/jobs", "POST, GET, HEAD, OPTIONS"],
     ["GET", "/api/jobs/batch", "POST, OPTIONS"],
     ["PATCH", `/api/jobs/${JOB_ID}`, "GET, HEAD, OPTIONS"],
     ["DELETE", "/api/sweep", "POST, GET, HEAD, OPTIONS"],

@@ -10,7 +10,8 @@ import { ROUTES } from "../../src/http/routes.js";
 describe("the OpenAPI document", () => {
   test("is the one of today's route declarations", async () => {
     const file = new URL("../../src/http/openapi.gen.ts", import.meta.url);
-    expect(await readFile(file, "utf8")).toBe(openapiModule());
+    const isFresh = (await readFile(file, "utf8")) === openapiModule();
+    expect(isFresh, "run npm run openapi").toBe(true);
   });
 
   test("passes a public linter's recommended rules", async () => {

@@ -247,9 +247,9 @@ describe("leases that ran out with nobody to notice", () => {
        where status = 'queued'`,
     );
     flow.start([scripted(succeed())]);
-    await flow.advance(89);
+    await flow.advance(50);
     expect(await flow.sweep()).toMatchObject({ leasesRecovered: 0 });
-    await flow.advance(2);
+    await flow.advance(41);
     expect(await flow.sweep()).toMatchObject({ leasesRecovered: 50 });
     await flow.runUntilIdle();
     expect(

@@ -16,9 +16,6 @@ const scripted = defineJob({
     await held?.opened.promise;
     if (end === "fatal") throw new FatalError("as asked");
     if (end === "doubt" && attempt === 1) {
-      await once("pay", () => Promise.reject(new FatalError("as asked", { code: "doubt" }))).catch(
-        () => {},
-      );
       await once("ask", () => Promise.reject(new Error("nobody knows")));
     }
   },

@@ -42,10 +42,10 @@ describe("the wait between attempts", () => {
     expect(await flow.job(jobId)).toMatchObject({ status: "dead_letter", attempts: 12 });
   });
 
-  test("is at least a second and bounded with fifty attempts and the smallest base (K01)", async () => {
+  test("is at least a second, also after many attempts from the smallest base (K01)", async () => {
     flow.start([scripted(throws("no"), { backoff: { baseSeconds: 1, maxSeconds: 1 } })]);
-    const jobId = await flow.create(TYPE, {}, { maxAttempts: 50 });
-    expect(await delaysOf(jobId)).toEqual(Array.from({ length: 49 }, () => 1));
+    const jobId = await flow.create(TYPE, {}, { maxAttempts: 20 });
+    expect(await delaysOf(jobId)).toEqual(Array.from({ length: 19 }, () => 1));
   });
 
   test("is that of the type's own settings, and by default 30 s to an hour with 15 s of jitter (K01)", async () => {

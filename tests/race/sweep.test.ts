@@ -160,16 +160,6 @@ describe("a sweep whose answer was lost", () => {
   });
 });
 
-test.fails("a probe that finds its job locked is not counted as sent", async () => {
-  const job = await queued(race);
-  await race.database.advance(61);
-  const holder = await race.lockJobs(job.id);
-
-  expect(await race.store.probeSilentTypes([], 10)).toEqual([]);
-  await holder.rollback();
-  expect(await race.store.probeSilentTypes([], 10)).toHaveLength(1);
-});
-
 describe("a publish that failed", () => {
   test("is not written down once the job was claimed: the mark waits for the claim", async () => {
     const job = await queued(race);

@@ -119,5 +119,6 @@ async function judge(stage: Stage, course: Course, evidence: Evidence): Promise<
 
 main().catch((error: unknown) => {
   console.error(error);
-  process.exitCode = 1;
+  // Clients and operators may still be trying.
+  process.exit(1);
 });

@@ -2,7 +2,7 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import type pg from "pg";
-import type { Call, Told } from "./clients.js";
+import type { Answer, Call, Told } from "./clients.js";
 import type { Journal } from "./journal.js";
 import type { Random } from "./random.js";
 import { SOAK_TYPES } from "./script.js";
@@ -36,8 +36,8 @@ export async function runOperators(
 
 async function act(tools: OperatorTools, actions: Actions): Promise<void> {
   const { random } = tools;
-  const count = (name: string, status: number | undefined): void => {
-    const key = `${name} ${status ?? "no answer"}`;
+  const count = (name: string, status: Status): void => {
+    const key = `${name} ${status}`;
     actions.set(key, (actions.get(key) ?? 0) + 1);
     if (status === 500) tools.told.contradictions.push(`${name} was answered with 500`);
   };
@@ -50,20 +50,24 @@ async function act(tools: OperatorTools, actions: Actions): Promise<void> {
   if (dice < 0.95) return count("pause", await pauseForAWhile(tools));
 }
 
+/** A status, or why there is none. */
+type Status = number | "no answer" | "nothing to act on";
+
+const statusOf = (answer: Answer | undefined): Status => answer?.status ?? "no answer";
+
 /** Some act on what they just saw, others on anything. */
 async function onJob(
   { call, pool, random, told }: OperatorTools,
   verb: string,
   state: "active" | "dead",
-): Promise<number | undefined> {
+): Promise<Status> {
   const wanted =
     state === "active" ? "('queued', 'failed', 'processing')" : "('dead_letter', 'cancelled')";
   const seen = random.happens(0.8)
     ? await idOf(pool, `select id from jobs where status in ${wanted}`)
     : random.pick([...told.jobIds, undefined]);
-  return seen === undefined
-    ? undefined
-    : (await call("POST", `/api/jobs/${seen}/${verb}`, { body: "{}" }))?.status;
+  if (seen === undefined) return "nothing to act on";
+  return statusOf(await call("POST", `/api/jobs/${seen}/${verb}`, { body: "{}" }));
 }
 
 async function idOf(pool: pg.Pool, query: string): Promise<string | undefined> {
@@ -71,37 +75,37 @@ async function idOf(pool: pg.Pool, query: string): Promise<string | undefined> {
   return rows[0]?.id;
 }
 
-async function replayMany({ call, random }: OperatorTools): Promise<number | undefined> {
+async function replayMany({ call, random }: OperatorTools): Promise<Status> {
   const body = JSON.stringify({
     limit: random.integer(1, 20),
     spreadSeconds: random.pick([0, 0, 30]),
   });
-  return (await call("POST", "/api/dead-letters/replay", { body }))?.status;
+  return statusOf(await call("POST", "/api/dead-letters/replay", { body }));
 }
 
 /** Settles an effect whose end nobody knows as done: from then on it must not run again. */
-async function settle({ call, pool, journal }: OperatorTools): Promise<number | undefined> {
+async function settle({ call, pool, journal }: OperatorTools): Promise<Status> {
   const { rows } = await pool.query<{ id: string; name: string }>(
     `select j.id, e.name from job_effects e join jobs j on j.id = e.job_id
      where e.state = 'started' and j.status = 'dead_letter' order by random() limit 1`,
   );
   const [effect] = rows;
-  if (!effect) return undefined;
+  if (!effect) return "nothing to act on";
   const path = `/api/jobs/${effect.id}/effects/${effect.name}/settle`;
   const body = JSON.stringify({ outcome: "done", reason: "looked downstream" });
   const answer = await call("POST", path, { body });
   if (answer?.status === 200) {
     journal.write({ is: "effect_known", job: effect.id, name: effect.name, state: "done" });
   }
-  return answer?.status;
+  return statusOf(answer);
 }
 
-async function pauseForAWhile({ call, random }: OperatorTools): Promise<number | undefined> {
+async function pauseForAWhile({ call, random }: OperatorTools): Promise<Status> {
   const type = random.pick(Object.values(SOAK_TYPES));
   const paused = await call("POST", `/api/types/${type}/pause`, { secret: KEYS.admin });
   await delay(random.between(200, 1200));
   await call("POST", `/api/types/${type}/resume`, { secret: KEYS.admin });
-  return paused?.status;
+  return statusOf(paused);
 }
 
 /** No pause outlives the faults. */

@@ -28,9 +28,8 @@ export function createRandom(seed: number): Random {
     between: (low, high) => low + next() * (high - low),
     integer: (low, high) => low + Math.floor(next() * (high - low + 1)),
     pick(items) {
-      const item = items[Math.floor(next() * items.length)];
-      if (item === undefined) throw new Error("there is nothing to pick from");
-      return item;
+      if (items.length === 0) throw new Error("there is nothing to pick from");
+      return items[Math.floor(next() * items.length)] as (typeof items)[number];
     },
     fork: (name) => createRandom(hash(`${seed}/${name}`)),
   };

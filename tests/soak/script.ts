@@ -65,8 +65,8 @@ export function writeScript(random: Random, type: SoakType): Script {
   const length = random.integer(1, 4);
   while (steps.length < length) steps.push(random.pick(random.happens(0.75) ? CALM : HARD));
   if (type === SOAK_TYPES.rude) steps.unshift(random.pick(RUDE));
-  // Most end well once their troubles are over.
-  if (random.happens(0.85)) steps.push("succeed");
+  // The last step serves every later attempt: most end well, and none snoozes for ever.
+  if (random.happens(0.85) || steps.at(-1) === "snooze") steps.push("succeed");
   const effects =
     type === SOAK_TYPES.effects || random.happens(0.2)
       ? Array.from({ length: random.integer(1, 3) }, (_, n) => writeEffect(random, n))

@@ -43,7 +43,7 @@ export async function runWeather(
     repeat(random.fork("qstash"), stop, [4000, 10_000], async (chance) => {
       damage.qstashOutages += 1;
       qstash.refusePublishes(chance.pick([{ status: 503 }, { status: 429 }, "hang", "cut"]));
-      await delay(chance.between(300, 2500), undefined, { signal: stop }).catch(() => {});
+      await delay(chance.between(500, 5000), undefined, { signal: stop }).catch(() => {});
       qstash.refusePublishes(null);
     }),
     repeat(random.fork("early"), stop, [5000, 12_000], async (chance) => {

@@ -183,6 +183,18 @@ export const RECOVERY_SCENARIOS: Scenario[] = [
     },
   },
   {
+    name: "a sweep that runs a job itself while QStash refuses",
+    handler: "completes",
+    jobs: 1,
+    ends: "completed",
+    play: async (stage) => {
+      stage.outage(true);
+      await stage.create();
+      await stage.recover();
+      stage.outage(false);
+    },
+  },
+  {
     name: "a probe and then the vanished",
     handler: "completes",
     jobs: 2,

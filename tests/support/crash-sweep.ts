@@ -1,5 +1,6 @@
 /** Loops over every call of a scenario and every fault there, and demands the same end. */
 
+import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { faultsOf } from "./crash-checks.js";
 import { POINT_FAULTS, type Point } from "./crash-faults.js";
@@ -14,9 +15,11 @@ const MESSAGES_MORE_MAX = 2;
 const SWEEPS_MORE_MAX = 2;
 /** Between two runs: nothing that a sweep knows of the type is recent any more. */
 const REST_SECONDS = 7200;
+/** Later than most calls of any scenario; a fault beyond the last call strikes nothing. */
+const LATE_CALL = 20;
 const TIMEOUT_MS = 120_000;
 
-/** What a run cost. */
+/** What a run cost, and what was wrong at its end. */
 interface Run {
   calls: readonly string[];
   messages: number;
@@ -24,66 +27,111 @@ interface Run {
   faults: string[];
 }
 
+/** A world with a type for each scenario, and runs of them one after the other. */
+interface Theatre {
+  scenarios: (Scenario & { type: string })[];
+  play(scenario: Scenario & { type: string }, points: Point[]): Promise<Run>;
+}
+
 /** Makes one test of each scenario; prints how many points they covered together. */
 export function crashSweep(title: string, scenarios: Scenario[]): void {
-  const outside = createOutside();
-  const types = scenarios.map((scenario, at) => ({ type: `crash.scenario_${at}`, scenario }));
-  let world: World;
+  const theatre = setUpTheatre(scenarios);
   let points = 0;
   let calls = 0;
-
-  const play = async (
-    { type, scenario }: (typeof types)[number],
-    points: Point[],
-  ): Promise<Run> => {
-    await world.advance(REST_SECONDS);
-    const messagesBefore = world.qstash.counts().messages;
-    const stage = createStage(world, { type, outside, points });
-    const faults: string[] = [];
-    try {
-      await scenario.play(stage);
-      faults.push(...(await faultsOf(stage, scenario)));
-    } catch (error) {
-      faults.push(String(error));
-      stage.loseMessages();
-    }
-    const messages = world.qstash.counts().messages - messagesBefore;
-    return { calls: stage.calls, sweeps: stage.sweeps, messages, faults };
-  };
-
-  // The client of QStash reports every refusal there, and refusals are what this is about.
-  beforeEach(() => void vi.spyOn(console, "error").mockImplementation(() => {}));
-  beforeAll(async () => {
-    const jobs = types.map(({ type, scenario }) => crashJob(type, scenario.handler, outside));
-    world = await createWorld({ jobs });
-  });
-  afterAll(async () => {
+  afterAll(() => {
     console.log(`${title}: ${points} points at ${calls} calls of ${scenarios.length} scenarios`);
-    await world.close();
   });
 
-  test.each(types)(
-    "$scenario.name ends as ever, wherever a fault strikes",
+  test.each(theatre.scenarios)(
+    "$name ends as ever, wherever a fault strikes",
     async (each) => {
-      const clean = await play(each, []);
+      const clean = await theatre.play(each, []);
       expect(clean.faults).toEqual([]);
       calls += clean.calls.length;
       const found: string[] = [];
       for (const [at, call] of clean.calls.entries()) {
         for (const fault of POINT_FAULTS) {
-          const run = await play(each, [{ number: at + 1, fault }]);
+          const run = await theatre.play(each, [{ number: at + 1, fault }]);
           points += 1;
-          if (run.messages > clean.messages + MESSAGES_MORE_MAX) {
-            run.faults.push(`${run.messages} messages instead of ${clean.messages}`);
-          }
-          if (run.sweeps > clean.sweeps + SWEEPS_MORE_MAX) {
-            run.faults.push(`${run.sweeps} sweeps instead of ${clean.sweeps}`);
-          }
-          found.push(...run.faults.map((text) => `${fault} at ${at + 1} (${call}): ${text}`));
+          const faults = [...run.faults, ...costsOf(run, clean, 1)];
+          found.push(...faults.map((text) => `${fault} at ${at + 1} (${call}): ${text}`));
         }
       }
       expect(found).toEqual([]);
     },
     TIMEOUT_MS,
   );
+}
+
+/** Makes one test in which several faults strike each run, of any scenario. */
+export function crashManyTimes(title: string, scenarios: Scenario[], runs: number): void {
+  const theatre = setUpTheatre(scenarios);
+  const point = fc.record({
+    number: fc.integer({ min: 1, max: LATE_CALL }),
+    fault: fc.constantFrom(...POINT_FAULTS),
+  });
+  const several = fc.array(point, { minLength: 2, maxLength: 4 });
+
+  test(
+    `${title}: ${runs} runs with up to four faults each end as ever`,
+    async () => {
+      const clean = new Map<Scenario, Run>();
+      for (const each of theatre.scenarios) clean.set(each, await theatre.play(each, []));
+      const scenario = fc.constantFrom(...theatre.scenarios);
+      await fc.assert(
+        fc.asyncProperty(scenario, several, async (each, points) => {
+          const run = await theatre.play(each, points);
+          expect(each.name + run.faults).toBe(each.name);
+          expect(costsOf(run, clean.get(each) ?? run, points.length)).toEqual([]);
+        }),
+        // The same runs every time: chance found them, but must not decide whether the tests pass.
+        { numRuns: runs, seed: 20_260_101, endOnFailure: true },
+      );
+    },
+    TIMEOUT_MS,
+  );
+}
+
+function costsOf(run: Run, clean: Run, faults: number): string[] {
+  const costs: string[] = [];
+  if (run.messages > clean.messages + faults * MESSAGES_MORE_MAX) {
+    costs.push(`${run.messages} messages instead of ${clean.messages}`);
+  }
+  if (run.sweeps > clean.sweeps + faults * SWEEPS_MORE_MAX) {
+    costs.push(`${run.sweeps} sweeps instead of ${clean.sweeps}`);
+  }
+  return costs;
+}
+
+function setUpTheatre(given: Scenario[]): Theatre {
+  const outside = createOutside();
+  const scenarios = given.map((each, at) => ({ ...each, type: `crash.scenario_${at}` }));
+  let world: World;
+  beforeAll(async () => {
+    const jobs = scenarios.map(({ type, handler }) => crashJob(type, handler, outside));
+    world = await createWorld({ jobs });
+  });
+  afterAll(() => world.close());
+  // The client of QStash reports every refusal there, and refusals are what this is about.
+  beforeEach(() => void vi.spyOn(console, "error").mockImplementation(() => {}));
+
+  return {
+    scenarios,
+    play: async (scenario, points) => {
+      await world.advance(REST_SECONDS);
+      const messagesBefore = world.qstash.counts().messages;
+      const stage = createStage(world, { type: scenario.type, outside, points });
+      const faults: string[] = [];
+      try {
+        await scenario.play(stage);
+        faults.push(...(await faultsOf(stage, scenario)));
+      } catch (error) {
+        faults.push(String(error));
+        stage.outage(false);
+        stage.loseMessages();
+      }
+      const messages = world.qstash.counts().messages - messagesBefore;
+      return { calls: stage.calls, sweeps: stage.sweeps, messages, faults };
+    },
+  };
 }

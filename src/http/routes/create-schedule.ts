@@ -15,7 +15,7 @@ export const createSchedule = defineRoute(
     body: { schema: scheduleRequestSchema, limit: "job", levelsAround: 1 },
     responses: {
       201: {
-        description: "The schedule is stored; the next sweep plans its first jobs.",
+        description: "The schedule is stored, with jobs for its first slots.",
         schema: scheduleDetailSchema,
         headers: { Location: "Where the schedule can be read." },
       },

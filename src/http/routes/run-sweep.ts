@@ -9,6 +9,8 @@ const sweepReportSchema = z.object({
   leasesRecovered: count,
   deadLettered: count,
   cancelled: count,
+  slotsPlanned: count,
+  slotsMissed: count,
   published: count,
   vanished: count,
   probes: count,
@@ -16,6 +18,9 @@ const sweepReportSchema = z.object({
   ranInSweep: count,
   idempotencyRecordsPurged: count,
   jobsPruned: count,
+  attemptsRolledUp: count,
+  alertsSent: count,
+  alertsFailed: count,
   failedSteps: z.array(z.string()),
   more: z.boolean().describe("A bound stopped the sweep; another one has work."),
 });

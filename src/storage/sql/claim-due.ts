@@ -42,6 +42,9 @@ taken as (
     started_at = coalesce(j.started_at, now()), attempt_started_at = now(), finished_at = null,
     next_run_at = null, next_trigger_at = null, updated_at = now()
   from chosen where j.id = chosen.id
+    -- A repeat that outlived its own lease: one token never stands for two attempts of a job.
+    and not exists (select from job_attempts a
+      where a.job_id = j.id and a.lock_token = ${lockToken}::uuid)
   returning j.*, chosen.next_run_at as was_due_at)
 select j.id, j.tenant, j.job_type, j.payload_json, j.attempts, ${budgetUsed(sql`j`)} as budget_used,
   j.max_attempts, j.trigger_seq, extract(epoch from j.lock_until - now())::float8 as lease_seconds,
@@ -50,7 +53,7 @@ select j.id, j.tenant, j.job_type, j.payload_json, j.attempts, ${budgetUsed(sql`
 from (
   select * from taken
   union all
-  select j.*, now() from jobs j join mine using (id)) j`);
+  select j.*, null from jobs j join mine using (id)) j`);
   if (!row) return null;
   return {
     jobId: row.id,
@@ -80,6 +83,6 @@ interface ClaimedRow {
   trigger_seq: number;
   lease_seconds: number;
   cancel_requested: boolean;
-  waited_seconds: number;
+  waited_seconds: number | null;
   traceparent: string | null;
 }

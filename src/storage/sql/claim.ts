@@ -137,7 +137,8 @@ unpublished as (
   update jobs set triggered_at = null, updated_at = now(),
     trigger_seq = greatest(trigger_seq, (select seq from request)) + 1
   where id = (select job_id from request) and next_run_at is not null
-    and exists (select from paused)),
+    and exists (select from paused)
+  returning id),
 answer as (
   select case
       when exists (select from taken) or exists (select from mine) then 'ran'
@@ -168,6 +169,8 @@ counted as (
   insert into job_stats as s (minute, job_type, measure, label, shard, count)
   select date_trunc('minute', now()), request.job_type, 'delivery', answer.kind, ${statShard}, 1
   from answer, request where answer.kind not in ('ran', 'locked_named', 'locked_other')
+    -- After the one update that may wait, so that nobody waits for this counter meanwhile.
+    and (select count(*) from unpublished) >= 0
   on conflict (minute, job_type, measure, label, shard) do update set count = s.count + 1)`;
 }
 
@@ -178,7 +181,7 @@ function answerRow(): SQL {
     j.trigger_seq as ran_seq, j.cancel_requested_at is not null as cancel_requested,
     extract(epoch from j.lock_until - now())::float8 as lease_seconds,
     j.traceparent as ran_traceparent, ${waited} as waited_seconds, ${repeated} as repeated`;
-  const waited = sql`extract(epoch from now() - coalesce(chosen.next_run_at, now()))::float8`;
+  const waited = sql`extract(epoch from now() - coalesce(chosen.next_run_at, chosen.lock_until))::float8`;
   return sql`
 select answer.kind, ran.*, ${wakeupColumns(sql`named`)},
   extract(epoch from own.lock_until - now())::float8 as own_lease_seconds
@@ -186,7 +189,7 @@ from answer
 left join (
   select ${ran(waited, sql`false`)} from taken j join chosen using (id)
   union all
-  select ${ran(sql`0::float8`, sql`true`)} from jobs j join mine using (id)) ran on true
+  select ${ran(sql`null::float8`, sql`true`)} from jobs j join mine using (id)) ran on true
 left join named on true
 left join own on true`;
 }
@@ -217,7 +220,7 @@ interface ClaimRow extends WakeupRow {
   cancel_requested: boolean;
   lease_seconds: number;
   ran_traceparent: string | null;
-  waited_seconds: number;
+  waited_seconds: number | null;
   repeated: boolean;
   own_lease_seconds: number;
 }

@@ -27,7 +27,8 @@ const unknownTypeAttempts = sql`(select count(*) from job_attempts a
   where a.job_id = j.id and a.error_code = 'unknown_job_type'
     and a.number > j.attempts_before_replay)`;
 
-function statement({ jobId, lockToken, attempt, report, publish }: FinishRequest): SQL {
+function statement(request: FinishRequest): SQL {
+  const { jobId, lockToken, attempt, report, publish, waitedSeconds = null } = request;
   const kind = sql`${report.kind}::text`;
   const waitsAgain = sql`(case ${kind}
     when 'snooze' then j.snoozes < ${SNOOZES_MAX}
@@ -70,12 +71,13 @@ there as (
   where id = ${jobId}::uuid and not exists (select from recorded) for share),
 history as (
   insert into job_attempts as a (job_id, lock_token, number, job_type, started_at, finished_at,
-    outcome, error_code, error_message, late_at, late_outcome, late_detail)
+    outcome, error_code, error_message, wait_seconds, late_at, late_outcome, late_detail)
   select ${jobId}::uuid, ${lockToken}::uuid, ${attempt}::int,
     coalesce(r.job_type, t.job_type), coalesce(r.attempt_started_at, now()), now(),
     case when r.id is null then 'lease_expired' when r.status = 'queued' then 'snoozed' else r.status end,
     case when ${kind} <> 'snooze' or r.status = 'dead_letter' then ${error.code}::text end,
     case when ${kind} <> 'snooze' or r.status = 'dead_letter' then ${error.message}::text end,
+    ${waitedSeconds}::float8,
     case when r.id is null then now() end,
     case when r.id is null then ${kind} end,
     case when r.id is null then ${resultOf(report)} end

@@ -1,6 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Wakeup } from "../../core/job.js";
 import type { Database } from "../client.js";
+import { statShard } from "../fragments.js";
 
 /**
  * Takes back the mark "published" of messages that failed, so that the next sweep publishes them.
@@ -24,7 +25,7 @@ async function mark(db: Database, wakeups: FailedMessage[], lock: SQL): Promise<
 with failed as (
   select id, seq from jsonb_to_recordset(${failed}::jsonb) as f(id uuid, seq int)),
 held as (
-  select j.id, failed.seq from failed
+  select j.id, j.job_type, failed.seq from failed
   join jobs j on j.id = failed.id and j.trigger_seq = failed.seq and j.next_run_at is not null
   ${lock}),
 marked as (
@@ -35,7 +36,13 @@ noted as (
   insert into job_events (job_id, action_id, at, kind, data)
   select held.id, gen_random_uuid(), now(), 'published',
     jsonb_build_object('seq', held.seq, 'failed', true)
-  from held)
+  from held),
+counted as (
+  -- In order of types, so that two of these statements cannot wait for each other in a circle.
+  insert into job_stats as s (minute, job_type, measure, label, shard, count)
+  select date_trunc('minute', now()), job_type, 'publish_failure', '', ${statShard}, count(*)
+  from held group by job_type order by job_type
+  on conflict (minute, job_type, measure, label, shard) do update set count = s.count + excluded.count)
 select j.id as "jobId", failed.seq from failed
 join jobs j on j.id = failed.id and j.trigger_seq = failed.seq and j.triggered_at is not null
   and j.next_run_at is not null

@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Stats } from "../../core/listing.js";
 import type { Actor } from "../../core/operations.js";
-import { waitingTypes } from "../activity.js";
+import { waitingTypes, workedTypes } from "../activity.js";
 import type { Database } from "../client.js";
 import { instantText, visibleTo } from "../fragments.js";
 import { visibleTenants } from "../list-path.js";
@@ -17,12 +17,7 @@ export async function readStats(db: Database, actor: Actor, countMax: number): P
   const [row] = await db.run<Stats>(sql`/* read-stats */
 with recursive ${visibleTenants(actor)},
 ${waitingTypes(sql`next_run_at is not null`)},
-worked_type(job_type) as (
-  (select job_type from job_attempts order by job_type limit 1)
-  union all
-  select (select a.job_type from job_attempts a where a.job_type > w.job_type
-    order by a.job_type limit 1)
-  from worked_type w where w.job_type is not null),
+${workedTypes},
 due as (${waiting(sql`j.next_run_at <= now()`, actor, countMax)}),
 later as (${waiting(sql`j.next_run_at > now()`, actor, countMax)}),
 ${leases(actor, countMax)},

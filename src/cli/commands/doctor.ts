@@ -1,0 +1,71 @@
+/** `antrean doctor`: what keeps this deployment from working, and what to do about it. */
+
+import type { Command } from "commander";
+import { type Config, ConfigError, readConfig } from "../../config.js";
+import { checkApplication } from "../checks/application.js";
+import type { Finding } from "../checks/finding.js";
+import { checkPublicUrl } from "../checks/public-url.js";
+import { checkQstash } from "../checks/qstash.js";
+import { FailedError } from "../io.js";
+import type { Colour } from "../paint.js";
+import type { Action, Session } from "../session.js";
+
+const MARKS: Record<Finding["state"], { mark: string; colour: Colour }> = {
+  ok: { mark: "✓", colour: "green" },
+  warning: { mark: "!", colour: "yellow" },
+  fault: { mark: "✗", colour: "red" },
+};
+
+export function addDoctor(program: Command, action: Action): void {
+  program
+    .command("doctor")
+    .description("Check the deployment's environment and everything that it leads to")
+    .addHelpText(
+      "after",
+      "\nUses the deployment's own environment (DATABASE_URL, QSTASH_URL, …) and changes nothing.\n" +
+        "\nExample:\n  $ vercel env pull .env.production && antrean doctor --env-file .env.production",
+    )
+    .action(action(examine));
+}
+
+async function examine(session: Session): Promise<void> {
+  const findings = await findAll(session);
+  session.show(findings, (shown) => shown.map((each) => textOf(session, each)).join(""));
+  const faults = findings.filter(({ state }) => state === "fault").length;
+  if (faults > 0) throw new FailedError(`${faults} of ${findings.length} checks failed.`);
+}
+
+async function findAll(session: Session): Promise<Finding[]> {
+  let config: Config;
+  try {
+    config = readConfig(session.env, "node");
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    // Nothing else can be asked with half an environment.
+    return error.faults.map((detail) => ({ check: "environment", state: "fault", detail }));
+  }
+  const parts = await Promise.all([
+    checkApplication(session, config),
+    checkQstash(session, config),
+    checkPublicUrl(session, config),
+  ]);
+  const detail = `complete; ${config.appName} at ${config.publicUrl}`;
+  return [{ check: "environment", state: "ok", detail }, ...parts.flat(), cronSecret(config)];
+}
+
+function cronSecret({ cronSecret: secret }: Config): Finding {
+  const check = "cron secret";
+  if (secret) return { check, state: "ok", detail: "CRON_SECRET is set" };
+  return {
+    check,
+    state: "warning",
+    detail: "CRON_SECRET is not set",
+    advice: "Only QStash can call the sweep then; Vercel Cron and curl need the secret.",
+  };
+}
+
+function textOf({ paint }: Session, { check, state, detail, advice }: Finding): string {
+  const { mark, colour } = MARKS[state];
+  const line = `${paint(colour, mark)} ${check.padEnd(14)}  ${detail}\n`;
+  return advice ? `${line}${" ".repeat(18)}${paint("dim", `→ ${advice}`)}\n` : line;
+}

@@ -1,0 +1,142 @@
+/** Creates the jobs of a file, a line each, so that the same command can be repeated after a fault. */
+
+import { createHash } from "node:crypto";
+import { open, stat } from "node:fs/promises";
+import { basename } from "node:path";
+import { type AcceptedJob, AntreanError } from "../client/client.js";
+import type { Api } from "./api.js";
+import { FailedError, UsageError } from "./io.js";
+import { checkJson } from "./json-input.js";
+import { startProgress } from "./progress.js";
+import type { Session } from "./session.js";
+
+export interface LoadOptions {
+  file: string;
+  /** Stands for the file; its name without folders when left out. */
+  keyPrefix: string | undefined;
+  concurrency: number;
+}
+
+interface Line {
+  number: number;
+  text: string;
+  /** Its part of the file, for the progress. */
+  bytes: number;
+}
+
+interface RefusedLine {
+  line: number;
+  detail: string;
+}
+
+/** Refusals of one line that say nothing about the next; anything else stops the load. */
+const STATUSES_OF_ONE_LINE = [400, 409, 413, 422];
+/** More would scroll away what matters. */
+const REFUSALS_SHOWN = 20;
+
+/**
+ * Sends every line; those that are refused are named at the end.
+ *
+ * Errors: `FailedError` when lines were refused; the first error that concerns all lines stops.
+ */
+export async function loadJobs(session: Session, options: LoadOptions): Promise<void> {
+  const api = session.api();
+  const identity = options.keyPrefix ?? basename(options.file);
+  const progress = startProgress(session.io.stderr, session.json, await sizeOf(options.file));
+  const refused: RefusedLine[] = [];
+  let accepted = 0;
+  const send = async (line: Line): Promise<void> => {
+    try {
+      const job = await createOfLine(api, identity, line);
+      accepted += 1;
+      if (session.json) {
+        session.io.stdout.write(`${JSON.stringify({ line: line.number, ...job })}\n`);
+      }
+    } catch (error) {
+      refused.push(refusalOf(error, line));
+    }
+    progress.add(line.bytes, `${accepted} accepted, ${refused.length} refused`);
+  };
+  try {
+    await forEachAtOnce(linesOf(options.file), options.concurrency, send);
+  } catch (error) {
+    progress.end(`${accepted} accepted, ${refused.length} refused, then stopped`);
+    session.say("Repeat the same command to go on: nothing is created twice.");
+    throw error;
+  }
+  progress.end(`${accepted} accepted, ${refused.length} refused`);
+  if (refused.length > 0) throw new FailedError(refusalsText(refused));
+}
+
+/** The key is bound to the line: whatever is sent under it is this line, or is told apart by it. */
+export function keyOfLine(identity: string, { number, text }: Pick<Line, "number" | "text">) {
+  return createHash("sha256")
+    .update(JSON.stringify([identity, number, text]))
+    .digest("hex");
+}
+
+async function createOfLine(api: Api, identity: string, line: Line): Promise<AcceptedJob> {
+  const body = checkJson(line.text, `line ${line.number}`);
+  const idempotencyKey = keyOfLine(identity, line);
+  return api.call({ method: "POST", path: "/api/jobs", body, idempotencyKey });
+}
+
+function refusalOf(error: unknown, { number }: Line): RefusedLine {
+  if (error instanceof UsageError) return { line: number, detail: error.message };
+  if (error instanceof AntreanError && STATUSES_OF_ONE_LINE.includes(error.status ?? 0)) {
+    return { line: number, detail: error.message };
+  }
+  throw error;
+}
+
+function refusalsText(refused: RefusedLine[]): string {
+  const inOrder = refused.sort((a, b) => a.line - b.line);
+  const shown = inOrder.slice(0, REFUSALS_SHOWN).map((it) => `  line ${it.line}: ${it.detail}`);
+  if (refused.length > REFUSALS_SHOWN) shown.push(`  and ${refused.length - REFUSALS_SHOWN} more`);
+  return `${refused.length} lines were refused:\n${shown.join("\n")}`;
+}
+
+/** Reads as it is asked for, so that a file may be larger than the memory. */
+async function* linesOf(file: string): AsyncGenerator<Line, void> {
+  const handle = await open(file);
+  let number = 0;
+  try {
+    for await (const text of handle.readLines()) {
+      number += 1;
+      if (text.trim()) yield { number, text, bytes: Buffer.byteLength(text) + 1 };
+    }
+  } finally {
+    await handle.close();
+  }
+}
+
+async function sizeOf(file: string): Promise<number> {
+  try {
+    return (await stat(file)).size;
+  } catch (error) {
+    throw new UsageError(`${file} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+/** Takes items in turn, so many at once; the first error lets nobody begin another. */
+async function forEachAtOnce<Item>(
+  items: AsyncGenerator<Item, void>,
+  concurrency: number,
+  work: (item: Item) => Promise<void>,
+): Promise<void> {
+  let failed = false;
+  const worker = async (): Promise<void> => {
+    while (!failed) {
+      const next = await items.next();
+      if (next.done) return;
+      await work(next.value).catch((error: unknown) => {
+        failed = true;
+        throw error;
+      });
+    }
+  };
+  const ends = await Promise.allSettled(Array.from({ length: concurrency }, worker));
+  await items.return();
+  const failure = ends.find((end) => end.status === "rejected");
+  if (failure) throw failure.reason;
+}

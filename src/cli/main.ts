@@ -1,0 +1,31 @@
+#!/usr/bin/env node
+/** The process around `npx antrean`: its streams, its clock, its signals. */
+
+import { setTimeout as delay } from "node:timers/promises";
+import { run } from "./run.js";
+
+const stop = new AbortController();
+// Once each, so that a second signal ends the process at once.
+const onSignal = (): void => stop.abort(new Error("asked to stop"));
+process.once("SIGINT", onSignal).once("SIGTERM", onSignal);
+
+// A reader that has seen enough, such as head, is no fault.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  process.exit(error.code === "EPIPE" ? 0 : 1);
+});
+
+process.exitCode = await run(process.argv.slice(2), {
+  env: process.env,
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  fetch: (request) => fetch(request),
+  sleep: async (milliseconds, signal) => {
+    await delay(milliseconds, undefined, { signal }).catch(() => undefined);
+  },
+  now: () => Date.now(),
+  stop: stop.signal,
+  // Loaded only for the commands that need it: the others start in a fraction of the time.
+  application: async (env) => (await import("./local.js")).composeLocal(env),
+  migrate: async (env) => (await import("./local.js")).migrateLocal(env),
+});

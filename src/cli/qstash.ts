@@ -1,0 +1,94 @@
+/**
+ * QStash's REST API, as far as an operator needs it: whether the credentials fit, and the sweep's
+ * schedule. Publishing is `trigger`'s, with QStash's own client.
+ *
+ * Source: https://upstash.com/docs/qstash/api-reference
+ */
+
+import type { Config } from "../config.js";
+import { FailedError, type Io } from "./io.js";
+
+export interface SweepSchedule {
+  scheduleId: string;
+  cron: string;
+  destination: string;
+  isPaused?: boolean;
+}
+
+/** QStash answered something else than what was asked for. */
+export class QstashError extends Error {
+  override readonly name = "QstashError";
+  readonly status: number;
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export interface Qstash {
+  /** The signing keys of the token's account. */
+  keys(): Promise<{ current: string; next: string }>;
+  /** The schedule that `setup` makes; undefined when there is none. */
+  sweepSchedule(): Promise<SweepSchedule | undefined>;
+  /** Makes the schedule, or replaces it as a whole: one id, so never a second one. */
+  putSweepSchedule(cron: string): Promise<string>;
+}
+
+const TIMEOUT_MS = 10_000;
+/** QStash gives up on a sweep later than the sweep itself. */
+const TIMEOUT_MARGIN_SECONDS = 15;
+
+/** Makes the calls; `QstashError` for a refusal, `FailedError` when nobody answers. */
+export function createQstash(config: Config, { fetch, stop }: Io): Qstash {
+  const call = async (method: string, path: string, headers: Record<string, string> = {}) => {
+    const signal = AbortSignal.any([stop, AbortSignal.timeout(TIMEOUT_MS)]);
+    const authorization = `Bearer ${config.qstashToken}`;
+    const init = { method, signal, headers: { ...headers, authorization } };
+    const request = new Request(`${config.qstashUrl}${path}`, init);
+    const response = await fetch(request).catch((error: unknown) => {
+      throw new FailedError(`QSTASH_URL does not answer: ${String(error)}`);
+    });
+    const text = await response.text();
+    if (!response.ok) throw new QstashError(response.status, text.slice(0, 300));
+    return JSON.parse(text) as unknown;
+  };
+  const id = sweepScheduleId(config.appName);
+  return {
+    keys: async () => (await call("GET", "/v2/keys")) as { current: string; next: string },
+    async sweepSchedule() {
+      try {
+        return (await call("GET", `/v2/schedules/${id}`)) as SweepSchedule;
+      } catch (error) {
+        if (error instanceof QstashError && error.status === 404) return undefined;
+        throw error;
+      }
+    },
+    async putSweepSchedule(cron) {
+      await call("POST", `/v2/schedules/${sweepUrl(config)}`, scheduleHeaders(config, id, cron));
+      return id;
+    },
+  };
+}
+
+/** Where the schedule leads. */
+export function sweepUrl({ publicUrl }: Config): string {
+  return `${publicUrl}/api/sweep`;
+}
+
+/** Of this application: several may share an account. QStash takes few characters in ids. */
+function sweepScheduleId(appName: string): string {
+  return `antrean-sweep-${appName.replace(/[^A-Za-z0-9_-]/g, "-")}`;
+}
+
+function scheduleHeaders(config: Config, id: string, cron: string): Record<string, string> {
+  const { sweepMaxSeconds, protectionBypass } = config;
+  return {
+    "Upstash-Schedule-Id": id,
+    "Upstash-Cron": cron,
+    "Upstash-Method": "POST",
+    // The next sweep is the repetition.
+    "Upstash-Retries": "0",
+    "Upstash-Timeout": `${sweepMaxSeconds + TIMEOUT_MARGIN_SECONDS}s`,
+    ...(protectionBypass && { "Upstash-Forward-x-vercel-protection-bypass": protectionBypass }),
+  };
+}

@@ -1,0 +1,4 @@
+import { JOB_SCENARIOS, RECOVERY_SCENARIOS } from "../support/crash-scenarios.js";
+import { crashManyTimes } from "../support/crash-sweep.js";
+
+crashManyTimes("crashes upon crashes", [...JOB_SCENARIOS, ...RECOVERY_SCENARIOS], 60);
