@@ -15,29 +15,13 @@ import { PROBLEMS, type ProblemCode } from "../../src/http/problem.js";
 import type { RouteDeclaration } from "../../src/http/route.js";
 import { ROUTES } from "../../src/http/routes.js";
 import { EXAMPLES } from "./openapi-examples.js";
+import { TAGS } from "./openapi-tags.js";
 import { shareParts } from "./share-parts.js";
 
 const FILE = new URL("../../src/http/openapi.gen.ts", import.meta.url);
 
 const DESCRIPTION = `Durable background jobs. Every error is an RFC 9457 problem document with a \`code\` of a closed list.
 Create requests carry an \`Idempotency-Key\`: the same request under the same key gets the same answer.`;
-
-/** The parts of the API, by the word after `/api/`. */
-const TAGS: Record<string, string> = {
-  jobs: "Create, read, cancel and repair jobs.",
-  "dead-letters": "Repair many failed jobs at once.",
-  stats: "Numbers of the present.",
-  types: "The registered job types, and holding one back.",
-  schedules: "Recurring jobs.",
-  process: "What QStash calls.",
-  sweep: "The safety net, called by QStash or a cron.",
-  health: "Whether an instance answers.",
-  ready: "Whether the deployment works.",
-  metrics: "Numbers for Prometheus.",
-  "openapi.json": "This document.",
-  docs: "This document for human eyes.",
-  "docs.css": "What the documentation looks like.",
-};
 
 /** Problems that a declaration implies, besides those that its handler names. */
 function impliedProblems(route: RouteDeclaration): ProblemCode[] {

@@ -8,6 +8,9 @@ export interface Output {
   isTTY?: boolean;
 }
 
+/** Takes one log line. */
+export type WriteLog = (line: string) => void;
+
 export interface Io {
   env: Environment;
   stdin: AsyncIterable<Uint8Array | string> & { isTTY?: boolean };
@@ -22,8 +25,8 @@ export interface Io {
   now(): number;
   /** Aborts when the user or the platform asks the process to stop. */
   stop: AbortSignal;
-  /** The application of this package in this very process, over section 11's environment. */
-  application(env: Environment): Promise<Antrean>;
+  /** The application of this package in this very process, over a deployment's environment. */
+  application(env: Environment, writeLog: WriteLog): Promise<Antrean>;
   /** Brings the environment's database to the newest migration; gives the names of those applied. */
   migrate(env: Environment): Promise<string[]>;
 }

@@ -5,14 +5,14 @@ import { type Environment, readConfig } from "../config.js";
 import { createGuardedFetch } from "../entry/guarded-fetch.js";
 import { webPlatform } from "../entry/platform.js";
 import { registry } from "../jobs/registry.gen.js";
-import { UsageError } from "./io.js";
+import { UsageError, type WriteLog } from "./io.js";
 import { readMigrations } from "./read-migrations.js";
 
 /** Composes it as the Node entry does, without a server. */
-export function composeLocal(env: Environment): Antrean {
+export function composeLocal(env: Environment, writeLog: WriteLog): Antrean {
   const config = readConfig(env, "node");
   const outboundFetch = createGuardedFetch({ allow: config.env.OUTBOUND_ALLOW });
-  return compose(config, registry, { ...webPlatform, outboundFetch });
+  return compose(config, registry, { ...webPlatform, outboundFetch, writeLog });
 }
 
 /** Applies the migrations of this package; needs nothing but the database's address. */

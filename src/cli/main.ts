@@ -26,6 +26,6 @@ process.exitCode = await run(process.argv.slice(2), {
   now: () => Date.now(),
   stop: stop.signal,
   // Loaded only for the commands that need it: the others start in a fraction of the time.
-  application: async (env) => (await import("./local.js")).composeLocal(env),
+  application: async (env, writeLog) => (await import("./local.js")).composeLocal(env, writeLog),
   migrate: async (env) => (await import("./local.js")).migrateLocal(env),
 });

@@ -6,7 +6,7 @@ import type { Command } from "commander";
 import type { Antrean } from "../compose.js";
 import type { Environment } from "../config.js";
 import { type Api, createApi } from "./api.js";
-import { type Io, UsageError } from "./io.js";
+import { type Io, UsageError, type WriteLog } from "./io.js";
 import { createPaint, type Paint } from "./paint.js";
 
 /** Options that every command takes. */
@@ -28,7 +28,8 @@ export interface Session {
   api(): Api;
   /** Where the API is; it takes no key to ask whether it is there. */
   url(): string;
-  application(): Promise<Antrean>;
+  /** Its log lines go where the command wants them. */
+  application(writeLog: WriteLog): Promise<Antrean>;
   /** Shows an answer: as JSON for machines, else as the text that is made of it. */
   show<Answer>(answer: Answer, render: (answer: Answer) => string): void;
   /** Says something beside the answer; nothing when machines listen. */
@@ -54,7 +55,7 @@ export async function openSession(io: Io, command: Command): Promise<Session> {
       const apiKey = setting("--api-key", "ANTREAN_API_KEY", options.apiKey ?? env.ANTREAN_API_KEY);
       return createApi({ url: url(), apiKey }, io);
     },
-    application: () => io.application(env),
+    application: (writeLog) => io.application(env, writeLog),
     show: (answer, render) =>
       void io.stdout.write(json ? `${JSON.stringify(answer)}\n` : render(answer)),
     say: (text) => void (json || io.stderr.write(`${text}\n`)),

@@ -22,6 +22,22 @@ export interface Refusal {
   issues: PayloadIssue[];
 }
 
+/** Code asked for a job that its type refuses; `issues` name every place. */
+export class EnqueueRefusedError extends TypeError {
+  readonly issues: PayloadIssue[];
+  constructor(issues: PayloadIssue[]) {
+    super(issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; "));
+    this.name = "EnqueueRefusedError";
+    this.issues = issues;
+  }
+}
+
+/** Gives the job, or throws its refusal: code has no response to put it into. */
+export function accepted(resolved: NewJob | Refusal): NewJob {
+  if ("issues" in resolved) throw new EnqueueRefusedError(resolved.issues);
+  return resolved;
+}
+
 /**
  * Gives the job as it will be inserted, or every refused place.
  *

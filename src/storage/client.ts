@@ -58,7 +58,7 @@ export function createDatabase(options: DatabaseOptions): Database {
   return {
     run: <Row>(statement: SQL) => repeated(options, async () => (await query(statement)) as Row[]),
     batch: <Rows extends unknown[][]>(statements: SQL[]) =>
-      repeated(options, async () => (await driver.transaction(statements.map(query))) as Rows),
+      repeated(options, async () => (await driver.transaction([...statements.map(query)])) as Rows),
   };
 }
 

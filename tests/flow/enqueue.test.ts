@@ -2,7 +2,7 @@ import { neon } from "@neondatabase/serverless";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { defineJob } from "../../src/core/define-job.js";
-import { EnqueueRefusedError } from "../../src/engine/enqueue.js";
+import { EnqueueRefusedError } from "../../src/engine/resolve-job.js";
 import { KEYS, worldForTest } from "../support/world.js";
 
 const greet = defineJob({

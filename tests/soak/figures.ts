@@ -52,6 +52,11 @@ export async function readFigures(
         ["published", published.messages],
         ["refused publishes", published.refusedPublishes],
         ["recognised as repeats", published.deduplicated],
+        ...(await count(
+          `select case when data ? 'failed' then 'marked as not published'
+             else 'published again: ' || coalesce(data ->> 'why', '?') end as name, count(*)::int
+           from job_events where kind = 'published'`,
+        )),
         ["late", deliveries.late],
         ["repeated later", deliveries.copies],
       ],

@@ -108,7 +108,7 @@ export function crashJob(type: string, handler: HandlerName, outside: Outside): 
     type,
     payload: z.unknown(),
     maxAttempts: 5,
-    timeoutSeconds: 30,
+    timeoutSeconds: 10,
     leaseSeconds: LEASE_SECONDS,
     backoff: { baseSeconds: 30, maxSeconds: 300, jitterSeconds: 0 },
     run: (context) => run(context, outside),

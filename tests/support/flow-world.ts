@@ -39,6 +39,9 @@ export interface Flow extends Omit<World, "instance" | "newInstance" | "close"> 
   query(text: string, values?: unknown[]): Promise<Row[]>;
 }
 
+/** For `expect.poll`: only a bound, on a machine that is busy. */
+export const POLL = { timeout: 20_000 } as const;
+
 const TABLES =
   "jobs idempotency_records job_attempts job_events job_effects type_state sweep_state job_stats";
 

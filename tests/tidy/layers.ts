@@ -39,10 +39,19 @@ export const LAYERS: Record<string, Layer> = {
       "jobs",
     ],
   },
-  cli: { imports: ["client", "compose", "config"] },
+  // Commands on this machine compose the application as the Node entry does.
+  cli: { imports: ["client", "compose", "config", "entry", "jobs/registry.gen"] },
   // The guarded fetch of Node checks each resolved address by the policy that the jobs check URLs by.
   entry: {
-    imports: ["compose", "config", "jobs/registry.gen", "jobs/outbound", "core/define-job"],
+    imports: [
+      "compose",
+      "config",
+      "jobs/registry.gen",
+      "jobs/outbound/address-policy",
+      "jobs/outbound/allow-list",
+      "jobs/outbound/ip-address",
+      "core/define-job",
+    ],
   },
   index: { imports: ["compose", "config", "jobs/registry.gen", "entry"] },
 };

@@ -71,6 +71,14 @@ const ALSO_EXPORTED: Record<string, { names: string[]; reason: string }> = {
     names: ["countReplayable"],
     reason: "a dry run has to match exactly what the replay would",
   },
+  "src/storage/sql/enqueue.ts": {
+    names: ["enqueueStatement"],
+    reason: "the same statement, for a transaction of the caller's own",
+  },
+  "src/engine/resolve-job.ts": {
+    names: ["accepted"],
+    reason: "how callers without a response take a refusal",
+  },
   "src/storage/sql/type-states.ts": {
     names: ["setTypePaused", "listTypeStates"],
     reason: "writing and reading the same four columns",

@@ -60,8 +60,12 @@ describe("nothing is read and then written", () => {
     expect(files.flatMap(sendingCallsOf).length).toBeGreaterThan(20);
   });
 
+  /** Functions that only give a statement, for somebody else to send. */
+  const SEND_NOTHING: Record<string, number> = { "src/storage/sql/enqueue.ts": 1 };
+
   function sendsOnce(file: SourceFile): boolean {
-    return sendingCallsOf(file).length === exportedFunctionsOf(file).length;
+    const senders = exportedFunctionsOf(file).length - (SEND_NOTHING[file.path] ?? 0);
+    return sendingCallsOf(file).length === senders;
   }
 
   const READS = [

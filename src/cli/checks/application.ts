@@ -24,7 +24,7 @@ const SKEW_SECONDS = { warning: 5, fault: 120 } as const;
 export async function checkApplication(session: Session, config: Config): Promise<Finding[]> {
   let application: Antrean;
   try {
-    application = await session.application();
+    application = await session.application(() => undefined);
   } catch (error) {
     return [{ check: "application", state: "fault", detail: String(error) }];
   }

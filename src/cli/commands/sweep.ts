@@ -16,14 +16,17 @@ export function addSweep(program: Command, action: Action): void {
 }
 
 async function sweep(session: Session, { local }: { local?: boolean }): Promise<void> {
-  const report: Report = local
-    ? { ...(await (await session.application()).sweep()) }
-    : await sweepThere(session);
+  const report = await (local ? sweepHere(session) : sweepThere(session));
   session.show(report, reportText);
   const failed = report.failedSteps;
   if (Array.isArray(failed) && failed.length > 0) {
     throw new FailedError(`These steps failed: ${failed.join(", ")}.`);
   }
+}
+
+async function sweepHere(session: Session): Promise<Report> {
+  const writeLog = (line: string): void => void session.io.stderr.write(`${line}\n`);
+  return { ...(await (await session.application(writeLog)).sweep()) };
 }
 
 async function sweepThere(session: Session): Promise<Report> {

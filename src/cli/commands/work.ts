@@ -41,7 +41,7 @@ export function addWork(program: Command, action: Action): void {
 
 async function work(session: Session, { types, concurrency, poll }: WorkOptions): Promise<void> {
   const { stop } = session.io;
-  const application = await session.application();
+  const application = await session.application((line) => session.io.stdout.write(`${line}\n`));
   session.say(`Working on ${types.join(", ")}, ${concurrency} at a time.`);
   const sayStopping = (): void => session.say("Stopping: nothing new is claimed; what runs ends.");
   stop.addEventListener("abort", sayStopping, { once: true });

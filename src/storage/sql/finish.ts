@@ -94,8 +94,7 @@ select case when r.id is not null then 'recorded' when h.outcome is null then 'g
   coalesce(r.status, case h.outcome when 'snoozed' then 'queued' else h.outcome end) as status,
   j.next_run_at is not null and j.triggered_at is not null as published, ${wakeupColumns(sql`j`)}
 from (select) one
-left join recorded r on true
-left join history h on true
+left join recorded r on true left join history h on true
 left join (select * from recorded union all select * from there) j on true`;
 }
 

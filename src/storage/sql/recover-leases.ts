@@ -58,8 +58,9 @@ recovered as (
     next_run_at = case when ${becomes} = 'failed' then ${due} end,
     next_trigger_at = case when ${becomes} = 'failed' then ${due} + ${wakeupGrace} end,
     trigger_seq = j.trigger_seq + (${becomes} = 'failed')::int,
-    triggered_at = case when ${isNoneOf(sql`j.job_type`, unpublishedTypes)}
-      and not ${isPaused(sql`j.job_type`)} then now() end,
+    triggered_at = case when ${becomes} <> 'failed' then j.triggered_at
+      when ${isNoneOf(sql`j.job_type`, unpublishedTypes)}
+        and not ${isPaused(sql`j.job_type`)} then now() end,
     result_json = null, result_omitted = null,
     last_error = ${errorJson(sql`'lease_expired'`, sql`${LEASE_EXPIRED_MESSAGE}::text`, sql`${becomes} = 'failed'`)},
     updated_at = now()
