@@ -35,7 +35,13 @@ async function main(): Promise<void> {
   const dataFolder = await mkdtemp(join(tmpdir(), "antrean-demo-"));
   const target = await startTarget();
   const ports = { neon: 0, qstash: 0, mail: 0 };
-  const stack = await startStack({ dataFolder, fresh: true, postgresUrl: undefined, ports });
+  const stack = await startStack({
+    dataFolder,
+    fresh: true,
+    postgresUrl: undefined,
+    qstashUrl: undefined,
+    ports,
+  });
   try {
     await refreshRegistry();
     const api = await serve(stack);

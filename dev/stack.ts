@@ -9,6 +9,7 @@ import { startMailSink } from "./mail/server.js";
 import { startNeon } from "./neon/server.js";
 import { startPostgres } from "./postgres/embedded.js";
 import { startQstash } from "./qstash/start.js";
+import { localUsers } from "./qstash/state/users.js";
 
 /** Ports of the stack; 0 takes any free one. */
 export interface StackPorts {
@@ -24,6 +25,8 @@ export interface StackOptions {
   fresh: boolean;
   /** Another Postgres behind the Neon endpoint, instead of the embedded one. */
   postgresUrl: string | undefined;
+  /** Another local QStash server, such as the official one, instead of the stand-in. */
+  qstashUrl: string | undefined;
   ports: StackPorts;
 }
 
@@ -49,25 +52,22 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const databaseUrl = options.postgresUrl ?? (await startDatabase(options, closers));
     const neon = await startNeon({ databaseUrl, port: options.ports.neon });
     closers.push(() => neon.close());
-    const qstash = await startQstash({
-      port: options.ports.qstash,
-      portVariable: "QSTASH_PORT",
-    });
-    closers.push(() => qstash.close());
+    const qstash = options.qstashUrl ?? (await startTrigger(options, closers));
     const mail = await startMailSink({ port: options.ports.mail });
     closers.push(() => mail.close());
     await migrateDatabase({ databaseUrl, databaseHttpUrl: neon.endpoint }, await readMigrations());
-    const { current, next } = qstash.keys();
+    // A local server's first account is the same in the stand-in and in the official one.
+    const [account] = localUsers;
     return {
-      qstashUrl: qstash.url,
+      qstashUrl: qstash,
       mailUrl: mail.url,
       env: {
         DATABASE_URL: databaseUrl,
         DATABASE_HTTP_URL: neon.endpoint,
-        QSTASH_URL: qstash.url,
-        QSTASH_TOKEN: qstash.token,
-        QSTASH_CURRENT_SIGNING_KEY: current,
-        QSTASH_NEXT_SIGNING_KEY: next,
+        QSTASH_URL: qstash,
+        QSTASH_TOKEN: account.token,
+        QSTASH_CURRENT_SIGNING_KEY: account.keys.current,
+        QSTASH_NEXT_SIGNING_KEY: account.keys.next,
         API_KEYS: `dev:admin:${DEV_SECRET}`,
         CRON_SECRET: "antrean-dev-cron-0000",
         // Local servers are what a developer points jobs at; the guards stay on for other networks.
@@ -94,6 +94,15 @@ async function startDatabase(
   const postgres = await startPostgres({ dataDir, persistent: true });
   closers.push(() => postgres.stop());
   return postgres.url;
+}
+
+async function startTrigger(
+  options: StackOptions,
+  closers: (() => Promise<void>)[],
+): Promise<string> {
+  const qstash = await startQstash({ port: options.ports.qstash, portVariable: "QSTASH_PORT" });
+  closers.push(() => qstash.close());
+  return qstash.url;
 }
 
 /** Writes the registry anew: whoever loads the application afterwards has today's job types. */

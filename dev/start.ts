@@ -12,7 +12,8 @@ const HELP = `npm run dev [-- --fresh]
   --fresh   start without the data of last time (in .antrean/)
 
   PORT (3000), QSTASH_PORT (8080), NEON_PORT (5488), MAIL_PORT (8025) move the ports;
-  DEV_POSTGRES_URL puts another Postgres behind the local Neon endpoint.`;
+  DEV_POSTGRES_URL puts another Postgres behind the local Neon endpoint;
+  QSTASH_URL takes another local QStash server (the official one) instead of ours.`;
 
 /** A job that nothing wakes up is found within seconds here, where sweeps cost nothing. */
 const SWEEP_INTERVAL_SECONDS = 5;
@@ -32,13 +33,17 @@ async function main(): Promise<void> {
     mail: portOf("MAIL_PORT", 8025),
   };
   await checkPort("NEON_PORT", ports.neon, "the Neon stand-in");
-  await checkPort("QSTASH_PORT", ports.qstash, "the QStash stand-in");
+  const qstashUrl = localQstashUrl();
+  if (!qstashUrl) {
+    await checkPort("QSTASH_PORT", ports.qstash, "the QStash stand-in");
+  }
   await checkPort("MAIL_PORT", ports.mail, "the mail sink");
   await checkPort("PORT", port, "the API");
   const stack = await startStack({
     dataFolder: ".antrean",
     fresh: values.fresh ?? false,
     postgresUrl: process.env.DEV_POSTGRES_URL,
+    qstashUrl,
     ports,
   });
   const url = `http://127.0.0.1:${port}`;
@@ -90,6 +95,15 @@ function handlerVariables(): Record<string, string> {
   );
 }
 
+/** QSTASH_URL where it names a server on this machine: a cloud account is not for local mode. */
+function localQstashUrl(): string | undefined {
+  const url = process.env.QSTASH_URL;
+  if (!url || !URL.canParse(url)) return undefined;
+  if (["127.0.0.1", "localhost", "[::1]"].includes(new URL(url).hostname)) return url;
+  console.log("QSTASH_URL is not on this machine, so the local stand-in is used instead.");
+  return undefined;
+}
+
 function portOf(name: string, fallback: number): number {
   const text = process.env[name];
   if (text === undefined || text === "") return fallback;
@@ -105,7 +119,7 @@ Antrean is ready.
   API     ${url}/api/health
   Key     ${DEV_SECRET}   (dev:admin:${DEV_SECRET})
   Mails   ${mailUrl}
-  QStash  ${qstashUrl}   (local stand-in)
+  QStash  ${qstashUrl}
 
 Create a job that calls this API's own health route, and look at it:
 

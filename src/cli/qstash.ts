@@ -32,6 +32,22 @@ export interface Qstash {
   sweepSchedule(): Promise<SweepSchedule | undefined>;
   /** Makes the schedule, or replaces it as a whole: one id, so never a second one. */
   putSweepSchedule(cron: string): Promise<string>;
+  /** Sends this body to our processor once, signed; gives the message's id. */
+  publishProbe(body: unknown): Promise<string>;
+  /** The message, if its delivery failed for good. */
+  deadLetter(messageId: string): Promise<DeadLetter | undefined>;
+  deleteDeadLetter(dlqId: string): Promise<void>;
+}
+
+export interface DeadLetter {
+  dlqId: string;
+  /** What our processor answered; absent when nobody did. */
+  responseStatus?: number;
+}
+
+interface Sent {
+  headers?: Record<string, string>;
+  body?: string;
 }
 
 const TIMEOUT_MS = 10_000;
@@ -40,17 +56,17 @@ const TIMEOUT_MARGIN_SECONDS = 15;
 
 /** Makes the calls; `QstashError` for a refusal, `FailedError` when nobody answers. */
 export function createQstash(config: Config, { fetch, stop }: Io): Qstash {
-  const call = async (method: string, path: string, headers: Record<string, string> = {}) => {
+  const call = async (method: string, path: string, { headers, body }: Sent = {}) => {
     const signal = AbortSignal.any([stop, AbortSignal.timeout(TIMEOUT_MS)]);
     const authorization = `Bearer ${config.qstashToken}`;
-    const init = { method, signal, headers: { ...headers, authorization } };
+    const init = { method, signal, headers: { ...headers, authorization }, body };
     const request = new Request(`${config.qstashUrl}${path}`, init);
     const response = await fetch(request).catch((error: unknown) => {
       throw new FailedError(`QSTASH_URL does not answer: ${String(error)}`);
     });
     const text = await response.text();
     if (!response.ok) throw new QstashError(response.status, text.slice(0, 300));
-    return JSON.parse(text) as unknown;
+    return text === "" ? undefined : (JSON.parse(text) as unknown);
   };
   const id = sweepScheduleId(config.appName);
   return {
@@ -64,9 +80,20 @@ export function createQstash(config: Config, { fetch, stop }: Io): Qstash {
       }
     },
     async putSweepSchedule(cron) {
-      await call("POST", `/v2/schedules/${sweepUrl(config)}`, scheduleHeaders(config, id, cron));
+      const headers = scheduleHeaders(config, id, cron);
+      await call("POST", `/v2/schedules/${sweepUrl(config)}`, { headers });
       return id;
     },
+    async publishProbe(body) {
+      const path = `/v2/publish/${config.publicUrl}/api/process`;
+      const sent = { headers: probeHeaders(config), body: JSON.stringify(body) };
+      return ((await call("POST", path, sent)) as { messageId: string }).messageId;
+    },
+    async deadLetter(messageId) {
+      const path = `/v2/dlq?${new URLSearchParams({ messageId })}`;
+      return ((await call("GET", path)) as { messages: DeadLetter[] }).messages[0];
+    },
+    deleteDeadLetter: async (dlqId) => void (await call("DELETE", `/v2/dlq/${dlqId}`)),
   };
 }
 
@@ -81,14 +108,26 @@ function sweepScheduleId(appName: string): string {
 }
 
 function scheduleHeaders(config: Config, id: string, cron: string): Record<string, string> {
-  const { sweepMaxSeconds, protectionBypass } = config;
   return {
     "Upstash-Schedule-Id": id,
     "Upstash-Cron": cron,
     "Upstash-Method": "POST",
     // The next sweep is the repetition.
     "Upstash-Retries": "0",
-    "Upstash-Timeout": `${sweepMaxSeconds + TIMEOUT_MARGIN_SECONDS}s`,
-    ...(protectionBypass && { "Upstash-Forward-x-vercel-protection-bypass": protectionBypass }),
+    "Upstash-Timeout": `${config.sweepMaxSeconds + TIMEOUT_MARGIN_SECONDS}s`,
+    ...bypassHeader(config),
   };
+}
+
+function probeHeaders(config: Config): Record<string, string> {
+  return {
+    "Content-Type": "application/json",
+    "Upstash-Retries": "0",
+    "Upstash-Timeout": `${TIMEOUT_MARGIN_SECONDS}s`,
+    ...bypassHeader(config),
+  };
+}
+
+function bypassHeader({ protectionBypass }: Config): Record<string, string> {
+  return protectionBypass ? { "Upstash-Forward-x-vercel-protection-bypass": protectionBypass } : {};
 }

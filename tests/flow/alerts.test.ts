@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Webhook } from "standardwebhooks";
-import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
 import { defineJob } from "../../src/core/define-job.js";
 import { setUpFlow } from "../support/flow-world.js";
@@ -156,6 +156,11 @@ describe("an incident is told", () => {
     watch(hook.url);
     await backlog(900);
     hook.status = 0;
+    const { timeout } = AbortSignal;
+    const limit = vi
+      .spyOn(AbortSignal, "timeout")
+      .mockImplementation((ms) => timeout.call(AbortSignal, ms === 3000 ? 1 : ms));
+    onTestFinished(() => limit.mockRestore());
     expect(await flow.sweep()).toMatchObject({ alertsFailed: 1, failedSteps: [] });
     expect(JSON.stringify(flow.logs)).not.toMatch(/marker-token|whsec_|c2VjcmV0/);
   });

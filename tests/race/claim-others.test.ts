@@ -220,6 +220,7 @@ describe("a claim beside a pause", () => {
     await holder.rollback();
 
     expect([await first, await second, heldUp]).toEqual([PAUSED, PAUSED, false]);
+    expect(await race.count("job_events where kind = 'delivery_refused'")).toBe(2);
   });
 
   test("a resume is no reason to lose the claim that ran on through the pause", async () => {

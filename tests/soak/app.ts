@@ -21,15 +21,23 @@ const timers: Timers = {
 };
 
 const journal = openJournal(SOAK_JOURNAL);
+
+function writeLog(line: string): void {
+  const { event, ...fields } = JSON.parse(line) as Record<string, unknown>;
+  if (event === "request_failed" && fields.code === "internal") {
+    journal.write({ is: "complaint", process: SOAK_PROCESS, text: line });
+  }
+  if (event !== "sweep_finished") return;
+  const counts = Object.entries(fields).filter(([, value]) => typeof value === "number");
+  journal.write({ is: "swept", counts: Object.fromEntries(counts) as Record<string, number> });
+}
+
 const jobs = soakJobs({ processName: SOAK_PROCESS, journal, timers, speed });
 const antrean = compose(readConfig(env, "node"), new Map(jobs.map((job) => [job.type, job])), {
   outboundFetch: fetch,
   timers,
   random: Math.random,
-  writeLog: (line) => {
-    if (!line.includes('"request_failed"') || !line.includes('"code":"internal"')) return;
-    journal.write({ is: "complaint", process: SOAK_PROCESS, text: line });
-  },
+  writeLog,
   wrap: { store: (store) => witnessed(store, journal, SOAK_PROCESS) },
 });
 

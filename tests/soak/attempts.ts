@@ -27,7 +27,10 @@ export interface SeenEffect {
   job: string;
   name: string;
   ranAt: number[];
-  knownAt: { place: number; state: "done" | "not_done" }[];
+  /** When the ledger was told that it had not happened. */
+  freedAt: number[];
+  /** When the ledger was known to have it as done. */
+  doneAt: number | undefined;
 }
 
 export interface Evidence {
@@ -35,6 +38,8 @@ export interface Evidence {
   runs: SeenRun[];
   effects: SeenEffect[];
   boots: number;
+  /** Sums over all sweeps that came to their end. */
+  sweeps: Map<string, number>;
   complaints: string[];
 }
 
@@ -44,11 +49,18 @@ export function readEvidence(entries: JournalEntry[]): Evidence {
   const calls = new Map<string, { token: string; at: number }>();
   const runs = new Map<string, SeenRun>();
   const effects = new Map<string, SeenEffect>();
+  const sweeps = new Map<string, number>();
   const complaints: string[] = [];
   let boots = 0;
   const effectOf = (job: string, name: string): SeenEffect => {
     const key = `${job}/${name}`;
-    const known = effects.get(key) ?? { job, name, ranAt: [], knownAt: [] };
+    const known = effects.get(key) ?? {
+      job,
+      name,
+      ranAt: [],
+      freedAt: [],
+      doneAt: undefined,
+    };
     effects.set(key, known);
     return known;
   };
@@ -90,8 +102,16 @@ export function readEvidence(entries: JournalEntry[]): Evidence {
       case "effect_ran":
         effectOf(entry.job, entry.name).ranAt.push(place);
         break;
+      case "effect_told":
+        if (entry.state === "not_done") effectOf(entry.job, entry.name).freedAt.push(place);
+        break;
       case "effect_known":
-        effectOf(entry.job, entry.name).knownAt.push({ place, state: entry.state });
+        if (entry.state === "done") effectOf(entry.job, entry.name).doneAt ??= place;
+        break;
+      case "swept":
+        for (const [name, count] of Object.entries(entry.counts)) {
+          sweeps.set(name, (sweeps.get(name) ?? 0) + count);
+        }
         break;
       case "complaint":
         complaints.push(`${entry.process}: ${entry.text}`);
@@ -103,6 +123,7 @@ export function readEvidence(entries: JournalEntry[]): Evidence {
     runs: [...runs.values()],
     effects: [...effects.values()],
     boots,
+    sweeps,
     complaints,
   };
 }

@@ -19,7 +19,7 @@ export async function readFigures(
     const { rows } = await stage.pool.query<Counted>(`${query} group by 1 order by 2 desc, 1`);
     return rows.map(({ name, count }) => [name, count]);
   };
-  const { told, damage, quiet, actions, sweeps } = course;
+  const { told, damage, quiet, actions } = course;
   const { deliveries, fleet, qstash } = stage;
   const published = qstash.counts();
   return [
@@ -61,7 +61,7 @@ export async function readFigures(
         ["repeated later", deliveries.copies],
       ],
     ],
-    ["sweeps", sorted(sweeps)],
+    ["sweeps", sorted(evidence.sweeps)],
     ["operators", sorted(actions)],
     [
       "faults",

@@ -18,7 +18,11 @@ export type JournalEntry =
   | { is: "started"; process: string; job: string; attempt: number; nonce: string }
   | { is: "ended"; job: string; attempt: number; nonce: string; how: string }
   | { is: "effect_ran"; job: string; attempt: number; name: string }
+  /** Sent to the ledger, which may have taken it although no answer came. */
+  | { is: "effect_told"; job: string; name: string; state: "done" | "not_done" }
+  /** The ledger has it. */
   | { is: "effect_known"; job: string; name: string; state: "done" | "not_done" }
+  | { is: "swept"; counts: Record<string, number> }
   /** A log line of the application that no fault of ours explains. */
   | { is: "complaint"; process: string; text: string };
 

@@ -5,7 +5,7 @@ import { type Evidence, readEvidence } from "./attempts.js";
 import { createCall, nothingTold, runClients, type Told } from "./clients.js";
 import { readFigures } from "./figures.js";
 import { readJournal } from "./journal.js";
-import { type Actions, resumeAll, runOperators, runSweeps, type SweepTotals } from "./operators.js";
+import { type Actions, resumeAll, runOperators, runSweeps } from "./operators.js";
 import { commandLine, HELP, readOptions, type SoakOptions } from "./options.js";
 import { comeToRest, type Quiet } from "./quiet.js";
 import { createRandom, type Random } from "./random.js";
@@ -25,7 +25,6 @@ import { type Damage, runWeather } from "./weather.js";
 export interface Course {
   told: Told;
   actions: Actions;
-  sweeps: SweepTotals;
   damage: Damage;
   dedupeFaults: Set<string>;
   quiet: Quiet;
@@ -59,7 +58,6 @@ async function runCourse(stage: Stage, options: SoakOptions, random: Random): Pr
   const course: Course = {
     told,
     actions: new Map(),
-    sweeps: new Map(),
     damage: { databaseOutages: 0, qstashOutages: 0, earlyWindows: 0 },
     dedupeFaults: new Set(),
     quiet: { realSeconds: 0, skippedSeconds: 0, unfinished: 0 },
@@ -74,12 +72,12 @@ async function runCourse(stage: Stage, options: SoakOptions, random: Random): Pr
   await Promise.all([
     runClients(tools("clients"), options.rate, stop),
     runOperators(tools("operators"), course.actions, stop),
-    runSweeps(tools("sweeps"), course.sweeps, stop),
+    runSweeps(tools("sweeps"), stop),
     runWeather(stage, random.fork("weather"), course.damage, stop),
     showProgress(stage, told, stop),
   ]);
   await resumeAll(call);
-  course.quiet = await comeToRest(stage, tools("quiet"), course.sweeps);
+  course.quiet = await comeToRest(stage, tools("quiet"));
   end.abort();
   await watch;
   return course;

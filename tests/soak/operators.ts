@@ -19,9 +19,6 @@ export interface OperatorTools {
 /** What operators did, by name and status. */
 export type Actions = Map<string, number>;
 
-/** Sums over all sweeps. */
-export type SweepTotals = Map<string, number>;
-
 /** Acts until told to stop. */
 export async function runOperators(
   tools: OperatorTools,
@@ -116,37 +113,23 @@ export async function resumeAll(call: Call): Promise<void> {
 }
 
 /** One to three sweeps at once, by processes by chance. */
-export async function sweepTogether(
-  { call, random, told }: Pick<OperatorTools, "call" | "random" | "told">,
-  totals: SweepTotals,
-): Promise<void> {
-  const add = (name: string, count: number): void => {
-    totals.set(name, (totals.get(name) ?? 0) + count);
-  };
+export async function sweepTogether({
+  call,
+  random,
+  told,
+}: Pick<OperatorTools, "call" | "random" | "told">): Promise<void> {
   await Promise.all(
     Array.from({ length: random.integer(1, 3) }, async () => {
       const answer = await call("POST", "/api/sweep", { secret: CRON_SECRET });
-      if (!answer) return add("unanswered", 1);
-      if (answer.status !== 200) {
-        told.contradictions.push(`a sweep was answered with ${answer.status} ${answer.body}`);
-        return;
-      }
-      add("sweeps", 1);
-      for (const [name, value] of Object.entries(JSON.parse(answer.body))) {
-        if (typeof value === "number") add(name, value);
-        if (Array.isArray(value)) add("failedSteps", value.length);
-      }
+      if (!answer || answer.status === 200) return;
+      told.contradictions.push(`a sweep was answered with ${answer.status} ${answer.body}`);
     }),
   );
 }
 
 /** Sweeps until told to stop. */
-export async function runSweeps(
-  tools: OperatorTools,
-  totals: SweepTotals,
-  stop: AbortSignal,
-): Promise<void> {
+export async function runSweeps(tools: OperatorTools, stop: AbortSignal): Promise<void> {
   while (!stop.aborted) {
-    await Promise.all([sweepTogether(tools, totals), delay(tools.random.between(600, 2200))]);
+    await Promise.all([sweepTogether(tools), delay(tools.random.between(600, 2200))]);
   }
 }

@@ -3,7 +3,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Call, Told } from "./clients.js";
 import { skip } from "./clocks.js";
-import { type SweepTotals, sweepTogether } from "./operators.js";
+import { sweepTogether } from "./operators.js";
 import type { Random } from "./random.js";
 import type { Stage } from "./stage.js";
 
@@ -23,12 +23,11 @@ const STEP_SECONDS_MAX = 900;
 export async function comeToRest(
   stage: Stage,
   tools: { call: Call; told: Told; random: Random },
-  totals: SweepTotals,
 ): Promise<Quiet> {
   const startedMs = performance.now();
   const quiet: Quiet = { realSeconds: 0, skippedSeconds: 0, unfinished: 0 };
   for (;;) {
-    await sweepTogether(tools, totals);
+    await sweepTogether(tools);
     await delay(250);
     const { unfinished, processing, nextInSeconds } = await lookAt(stage);
     quiet.unfinished = unfinished;

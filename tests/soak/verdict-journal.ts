@@ -31,17 +31,13 @@ export function runsTwice({ runs, attempts }: Evidence): string[] {
 
 /** Effects that ran after they were known as done, or again although nobody knew how they ended. */
 export function effectFaults({ effects }: Evidence, atMostOnce: Set<string>): string[] {
-  return effects.flatMap(({ job, name, ranAt, knownAt }) => {
-    const doneAt = knownAt.find(({ state }) => state === "done")?.place;
-    const late = ranAt.filter((place) => doneAt !== undefined && place > doneAt);
-    const faults = late.map(() => `${job}: effect ${name} ran again after it was done`);
-    if (!atMostOnce.has(`${job}/${name}`)) return faults;
+  return effects.flatMap(({ job, name, ranAt, freedAt, doneAt = Number.POSITIVE_INFINITY }) => {
+    const faults: string[] = [];
     for (const [at, place] of ranAt.entries()) {
       const before = ranAt[at - 1];
-      if (before === undefined) continue;
-      const isFree = knownAt.some(
-        (known) => known.state === "not_done" && known.place > before && known.place < place,
-      );
+      if (place > doneAt) faults.push(`${job}: effect ${name} ran again after it was done`);
+      if (before === undefined || !atMostOnce.has(`${job}/${name}`)) continue;
+      const isFree = freedAt.some((freed) => freed > before && freed < place);
       if (!isFree) faults.push(`${job}: effect ${name} ran again with its end unknown`);
     }
     return faults;

@@ -33,11 +33,12 @@ export function witnessed(store: Store, journal: Journal, processName: string): 
         isNotLost,
       ),
     async endEffect(effect, end) {
-      const isKnown = await store.endEffect(effect, end);
       const { jobId: job, name } = effect;
-      if (isKnown && end.kind !== "unknown") {
-        journal.write({ is: "effect_known", job, name, state: end.kind });
-      }
+      const { kind: state } = end;
+      if (state === "unknown") return store.endEffect(effect, end);
+      journal.write({ is: "effect_told", job, name, state });
+      const isKnown = await store.endEffect(effect, end);
+      if (isKnown) journal.write({ is: "effect_known", job, name, state });
       return isKnown;
     },
     async finish(request) {

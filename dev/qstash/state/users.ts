@@ -8,7 +8,7 @@ export interface KeyRing {
 }
 
 /** The public, documented accounts of QStash's local mode; none of this is a secret. */
-export const localUsers: readonly { token: string; keys: Readonly<KeyRing> }[] = [
+export const localUsers = [
   {
     token: tokenOf("defaultUser", "defaultPassword"),
     keys: {
@@ -37,7 +37,7 @@ export const localUsers: readonly { token: string; keys: Readonly<KeyRing> }[] =
       next: "sig_7GFR4YaDshFcqsxWRZpRB161jguD",
     },
   },
-];
+] as const satisfies readonly { token: string; keys: Readonly<KeyRing> }[];
 
 /** Makes `next` the current key and a new key the next one. */
 export function rotate(keys: KeyRing): void {

@@ -3,6 +3,7 @@
 import type { Command } from "commander";
 import { type Config, ConfigError, readConfig } from "../../config.js";
 import { checkApplication } from "../checks/application.js";
+import { checkDelivery } from "../checks/delivery.js";
 import type { Finding } from "../checks/finding.js";
 import { checkPublicUrl } from "../checks/public-url.js";
 import { checkQstash } from "../checks/qstash.js";
@@ -20,22 +21,24 @@ export function addDoctor(program: Command, action: Action): void {
   program
     .command("doctor")
     .description("Check the deployment's environment and everything that it leads to")
+    .option("--no-probe", "without the message that QStash delivers to prove its signature")
     .addHelpText(
       "after",
-      "\nUses the deployment's own environment (DATABASE_URL, QSTASH_URL, …) and changes nothing.\n" +
+      "\nUses the deployment's own environment (DATABASE_URL, QSTASH_URL, …) and changes nothing:\n" +
+        "the probe is a message that the deployment refuses once its signature has been accepted.\n" +
         "\nExample:\n  $ vercel env pull .env.production && antrean doctor --env-file .env.production",
     )
     .action(action(examine));
 }
 
-async function examine(session: Session): Promise<void> {
-  const findings = await findAll(session);
+async function examine(session: Session, { probe }: { probe: boolean }): Promise<void> {
+  const findings = await findAll(session, probe);
   session.show(findings, (shown) => shown.map((each) => textOf(session, each)).join(""));
   const faults = findings.filter(({ state }) => state === "fault").length;
   if (faults > 0) throw new FailedError(`${faults} of ${findings.length} checks failed.`);
 }
 
-async function findAll(session: Session): Promise<Finding[]> {
+async function findAll(session: Session, probe: boolean): Promise<Finding[]> {
   let config: Config;
   try {
     config = readConfig(session.env, "node");
@@ -44,13 +47,21 @@ async function findAll(session: Session): Promise<Finding[]> {
     // Nothing else can be asked with half an environment.
     return error.faults.map((detail) => ({ check: "environment", state: "fault", detail }));
   }
-  const parts = await Promise.all([
+  const found = await Promise.all([
     checkApplication(session, config),
     checkQstash(session, config),
     checkPublicUrl(session, config),
   ]);
   const detail = `complete; ${config.appName} at ${config.publicUrl}`;
-  return [{ check: "environment", state: "ok", detail }, ...parts.flat(), cronSecret(config)];
+  const environment: Finding = { check: "environment", state: "ok", detail };
+  const findings = [environment, ...found.flat(), cronSecret(config)];
+  const [, qstash, publicUrl] = found;
+  // What a probe would find is known when QStash takes no message, or cannot get there.
+  const isPointless = [...qstash, ...publicUrl].some(
+    ({ check, state }) => state === "fault" && (check === "qstash token" || check === "public url"),
+  );
+  if (probe && !isPointless) findings.push(await checkDelivery(session, config));
+  return findings;
 }
 
 function cronSecret({ cronSecret: secret }: Config): Finding {

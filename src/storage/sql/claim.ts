@@ -164,7 +164,7 @@ refused as (
     and not exists (select from mine)
     and not exists (select from taken where taken.id = named.id)
     -- Not for a job that is being pruned: the event would outlive it.
-    and exists (select from present)),
+    and (exists (select from present) or exists (select from unpublished))),
 counted as (
   insert into job_stats as s (minute, job_type, measure, label, shard, count)
   select date_trunc('minute', now()), request.job_type, 'delivery', answer.kind, ${statShard}, 1
