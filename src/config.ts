@@ -71,6 +71,12 @@ const wholeNumber = (min: number, max: number, fallback: number) =>
     .pipe(z.number().min(min, `must be at least ${min}`).max(max, `must be at most ${max}`))
     .default(fallback);
 
+/** Checked here, read where alerts are judged. */
+const threshold = z
+  .string()
+  .regex(/^\d{1,9}$/, "must be a whole number; 0 turns the warning off")
+  .optional();
+
 const schemaFor = (platform: Platform) =>
   z.object({
     DATABASE_URL: z.string().refine(isPostgresUrl, "must be a postgres:// URL"),
@@ -97,6 +103,11 @@ const schemaFor = (platform: Platform) =>
       .string()
       .refine(isOriginList, "must list exact origins, such as https://app.example.com")
       .optional(),
+    ALERT_WEBHOOK_URL: httpUrl.optional(),
+    ALERT_BACKLOG_AGE_SECONDS: threshold,
+    ALERT_DEAD_LETTERS: threshold,
+    ALERT_EXPIRED_LEASES: threshold,
+    ALERT_PUBLISH_FAILURES: threshold,
     VERCEL_AUTOMATION_BYPASS_SECRET: z.string().optional(),
   });
 
@@ -148,12 +159,17 @@ export function readConfig(env: Environment, platform: Platform): Config {
   };
 }
 
-/** Settings that must not meet a deployment. */
+/** Settings that must not meet a deployment, or not without another. */
 function deploymentFaults(env: Environment): string[] {
-  // The QStash SDK's dev mode outranks explicit keys in some of its versions.
-  return env.QSTASH_DEV === undefined
-    ? []
-    : ["QSTASH_DEV is set: it makes QStash's SDK accept a public signing key; unset it"];
+  const faults: string[] = [];
+  if (env.QSTASH_DEV !== undefined) {
+    // The QStash SDK's dev mode outranks explicit keys in some of its versions.
+    faults.push("QSTASH_DEV is set: it makes QStash's SDK accept a public signing key; unset it");
+  }
+  if (env.ALERT_WEBHOOK_URL !== undefined && env.ALERT_WEBHOOK_SECRET === undefined) {
+    faults.push("ALERT_WEBHOOK_SECRET is missing: alerts to ALERT_WEBHOOK_URL are signed with it");
+  }
+  return faults;
 }
 
 /** The stable address of a Vercel deployment; VERCEL_URL changes under messages in flight. */

@@ -93,7 +93,8 @@ function refusalsText(refused: RefusedLine[]): string {
   const inOrder = refused.sort((a, b) => a.line - b.line);
   const shown = inOrder.slice(0, REFUSALS_SHOWN).map((it) => `  line ${it.line}: ${it.detail}`);
   if (refused.length > REFUSALS_SHOWN) shown.push(`  and ${refused.length - REFUSALS_SHOWN} more`);
-  return `${refused.length} lines were refused:\n${shown.join("\n")}`;
+  const count = refused.length === 1 ? "One line was" : `${refused.length} lines were`;
+  return `${count} refused:\n${shown.join("\n")}`;
 }
 
 /** Reads as it is asked for, so that a file may be larger than the memory. */

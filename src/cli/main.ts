@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** The process around `npx antrean`: its streams, its clock, its signals. */
 
-import { setTimeout as delay } from "node:timers/promises";
+import { sleepWithTimer } from "../client/time.js";
 import { run } from "./run.js";
 
 const stop = new AbortController();
@@ -20,9 +20,7 @@ process.exitCode = await run(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   fetch: (request) => fetch(request),
-  sleep: async (milliseconds, signal) => {
-    await delay(milliseconds, undefined, { signal }).catch(() => undefined);
-  },
+  sleep: sleepWithTimer,
   now: () => Date.now(),
   stop: stop.signal,
   // Loaded only for the commands that need it: the others start in a fraction of the time.

@@ -48,14 +48,16 @@ export function table(paint: Paint, headings: string[], rows: Cell[][]): string 
   const widths = headings.map((heading, at) =>
     Math.max(heading.length, ...rows.map((row) => textOf(row[at] ?? "").length)),
   );
-  const line = (cells: Cell[]): string =>
-    cells
+  const line = (given: Cell[]): string => {
+    const cells = given.slice(0, given.findLastIndex((cell) => textOf(cell) !== "") + 1);
+    return cells
       .map((cell, at) => {
         // The last column needs no blanks behind it.
         const text = textOf(cell).padEnd(at < cells.length - 1 ? (widths[at] ?? 0) : 0);
         return typeof cell === "string" ? text : paint(cell.colour, text);
       })
       .join("  ");
+  };
   const head = headings.map((text): Cell => ({ text, colour: "bold" }));
   return `${[head, ...rows].map(line).join("\n")}\n`;
 }

@@ -19,13 +19,18 @@ export function pgRefusalOf(error: unknown): PgRefusal | undefined {
 const DEADLOCK = "40P01";
 const SERIALIZATION = "40001";
 const UNIQUE_VIOLATION = "23505";
-const REPEATABLE_INDEXES = ["jobs_lock_token", "jobs_dedupe_slot"];
+const REPEATABLE_INDEXES = [
+  "jobs_lock_token",
+  "jobs_dedupe_slot",
+  "job_events_job_id_action_id_pk",
+];
 
 /** Tells whether a refusal means "nothing changed, repeat": see I5. */
 export function isRepeatable({ code, constraint }: PgRefusal): boolean {
   if (code === DEADLOCK || code === SERIALIZATION) return true;
   // The token: the first try of this very claim is still in flight; a repeat finds it.
   // The slot: a rival took it after this replay had looked; a repeat sees the rival's job.
+  // The event: this operator's action was carried out meanwhile; a repeat sees that.
   return code === UNIQUE_VIOLATION && REPEATABLE_INDEXES.includes(constraint ?? "");
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { readConfig } from "../../src/config.js";
-import { type ClaimOutcome } from "../../src/core/attempt.js";
+import type { ClaimOutcome } from "../../src/core/attempt.js";
 import { type Ports, PublishFailedError, StoreUnavailableError } from "../../src/core/ports.js";
 import { createApp } from "../../src/http/create-app.js";
 

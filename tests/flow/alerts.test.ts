@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Webhook } from "standardwebhooks";
-import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
 import { defineJob } from "../../src/core/define-job.js";
 import { setUpFlow } from "../support/flow-world.js";
@@ -9,10 +9,6 @@ import { setUpFlow } from "../support/flow-world.js";
 const flow = setUpFlow();
 const SECRET = "whsec_c2VjcmV0LW9mLXRoZS1hbGVydHMtd2ViaG9vaw==";
 const echo = defineJob({ type: "test.echo", payload: z.unknown(), run: () => null });
-
-beforeEach(async () => {
-  await flow.query("truncate stat_totals, alerts");
-});
 
 interface Received {
   id: string;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { cli, fetchIn } from "../support/cli.js";
-import { scripted, throws } from "../support/flow-jobs.js";
+import { scripted } from "../support/flow-jobs.js";
 import { createWorld, PUBLIC_URL, type World } from "../support/world.js";
 
 let works = false;
@@ -13,7 +13,8 @@ const flaky = scripted(
   "test.flaky",
 );
 const charge = scripted(
-  ({ once }) => once("charge", throws(new Error("cut")), { ifUnknown: "dead_letter" }),
+  ({ once }) =>
+    once("charge", () => Promise.reject(new Error("cut")), { ifUnknown: "dead_letter" }),
   {},
   "test.charge",
 );
@@ -63,7 +64,7 @@ describe("dead letters", () => {
 
   test("of an unknown effect are settled by a human", async () => {
     const jobId = await world.create("test.charge", {});
-    await world.qstash.deliverDue();
+    await world.runUntilIdle();
     expect(await world.job(jobId)).toMatchObject({ lastError: { code: "effect_unknown" } });
     const settle = ["effects", "settle", jobId, "charge", "--reason", "seen in the bank"];
     const settled = await cli(world, [...settle, "--done", "--result", '{"paid":1}']);
@@ -198,9 +199,8 @@ describe("setup and doctor", () => {
   });
 
   test("a deployment with other keys refuses the probe", async () => {
-    const stranger = world.newInstance();
     const present = world.instance;
-    world.use({ ...stranger, fetch: async () => new Response(null, { status: 401 }) });
+    world.use({ ...present, fetch: async () => new Response(null, { status: 401 }) });
     try {
       // Everything but deliveries is answered by the deployment that is there.
       const { found } = await doctor({

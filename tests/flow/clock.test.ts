@@ -79,10 +79,13 @@ describe("a run time that is none", () => {
     expect(await flow.query("select id from jobs")).toEqual([]);
   });
 
-  test.each([{}, [], 1767225600, true, null])("%j is refused (O02)", async (runAt) => {
-    flow.start([job]);
-    expect((await post({ runAt })).status).toBe(422);
-  });
+  test.each([{}, [], 1767225600, true, null])(
+    "%j, which is no text, is refused (O02)",
+    async (runAt) => {
+      flow.start([job]);
+      expect((await post({ runAt })).status).toBe(422);
+    },
+  );
 });
 
 describe("a run time without a zone", () => {

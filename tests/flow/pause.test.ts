@@ -153,7 +153,7 @@ describe("while a type is paused", () => {
 });
 
 describe("after the resume", () => {
-  test("what waits is published by sweeps in batches, the longest due first, spread, and runs once", async () => {
+  test("what waits is published by sweeps in batches, the longest due first, spread, each once", async () => {
     const { definition, ran } = notedType();
     const world = await stage.start({ jobs: [definition], env: { SWEEP_MAX_CALLS: "15" } });
     await setPaused(world, true);
@@ -174,9 +174,9 @@ describe("after the resume", () => {
 
     await world.advance(60);
     expect(await world.sweep()).toMatchObject({ published: 120 });
-    await world.runUntilIdle(60);
-    expect(ran).toHaveLength(620);
-    expect(new Set(ran)).toEqual(new Set(ids));
+    const all = messagesOf(world).filter(({ seq }) => seq === 1);
+    expect(all.map(({ jobId }) => jobId).sort()).toEqual([...ids].sort());
+    expect(ran).toEqual([]);
   });
 
   test("jobs whose messages met the pause get new ones, which QStash does not take for the old", async () => {

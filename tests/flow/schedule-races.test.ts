@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Store } from "../../src/core/ports.js";
 import type { Recurrence, ScheduleChange, SlotPlan } from "../../src/core/schedule.js";
 import { planSchedules } from "../../src/engine/plan-schedules.js";
@@ -8,7 +8,6 @@ import { INTERVAL_SECONDS, portsOver, report } from "../support/schedules.js";
 import { claimFor } from "../support/store.js";
 
 const race = setUpRace();
-beforeEach(() => race.rows("truncate schedules"));
 
 const ACTOR = { tenant: "acme", keyName: "acme" };
 const REF = { name: "often", tenant: null };

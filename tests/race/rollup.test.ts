@@ -10,7 +10,6 @@ const SWEEPS = 5;
 const LOCK = "for update skip locked";
 
 beforeEach(async () => {
-  await race.database.pg.query("truncate stat_totals, alerts");
   await race.direct.recordSweep();
 });
 

@@ -47,7 +47,8 @@ export async function cli(world: World, argv: string[], options: CliOptions = {}
   return result;
 }
 
-function environmentOf({ database, qstash }: World): Record<string, string> {
+/** The environment of the deployment, and of whoever calls it. */
+export function environmentOf({ database, qstash }: World): Record<string, string> {
   return {
     ANTREAN_URL: PUBLIC_URL,
     ANTREAN_API_KEY: KEYS.admin,

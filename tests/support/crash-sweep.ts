@@ -15,6 +15,11 @@ const MESSAGES_MORE_MAX = 2;
 const SWEEPS_MORE_MAX = 2;
 /** Between two runs: nothing that a sweep knows of the type is recent any more. */
 const REST_SECONDS = 7200;
+/** Steps of a sweep that look at no job which waits or runs: they find the same in every story. */
+const HOUSEKEEPING = new Set([
+  ...["store.recordSweep", "store.takeAlerts", "store.dueSchedules", "store.rollUpStats"],
+  ...["store.purgeIdempotencyRecords", "store.pruneJobs", "store.pruneMonitoring"],
+]);
 /** Later than most calls of any scenario; a fault beyond the last call strikes nothing. */
 const LATE_CALL = 20;
 const TIMEOUT_MS = 120_000;
@@ -36,6 +41,7 @@ interface Theatre {
 /** Makes one test of each scenario; prints how many points they covered together. */
 export function crashSweep(title: string, scenarios: Scenario[]): void {
   const theatre = setUpTheatre(scenarios);
+  const kept = new Set<string>();
   let points = 0;
   let calls = 0;
   afterAll(() => {
@@ -47,9 +53,11 @@ export function crashSweep(title: string, scenarios: Scenario[]): void {
     async (each) => {
       const clean = await theatre.play(each, []);
       expect(clean.faults).toEqual([]);
-      calls += clean.calls.length;
       const found: string[] = [];
       for (const [at, call] of clean.calls.entries()) {
+        if (HOUSEKEEPING.has(call) && kept.has(call)) continue;
+        kept.add(call);
+        calls += 1;
         for (const fault of POINT_FAULTS) {
           const run = await theatre.play(each, [{ number: at + 1, fault }]);
           points += 1;

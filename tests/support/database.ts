@@ -54,6 +54,15 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   };
 }
 
+/** Empties the application's tables, whichever there are; migrations and the clock stay. */
+export async function emptyTables(pool: pg.Pool): Promise<void> {
+  const { rows } = await pool.query<{ tables: string }>(
+    `select string_agg(quote_ident(tablename), ', ') as tables
+     from pg_tables where schemaname = 'public' and tablename <> 'antrean_migrations'`,
+  );
+  await pool.query(`truncate ${rows[0]?.tables}`);
+}
+
 async function copyTemplate(adminUrl: string, name: string): Promise<string> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -5,6 +5,7 @@ import type { DeliveryResult } from "../../dev/qstash/start.js";
 import { compose } from "../../src/compose.js";
 import { readConfig } from "../../src/config.js";
 import type { JobDefinition } from "../../src/core/define-job.js";
+import { emptyTables } from "./database.js";
 import { faultyPorts } from "./faulty.js";
 import { trackCalls } from "./flow-calls.js";
 import { virtualTimers } from "./timers.js";
@@ -41,9 +42,6 @@ export interface Flow extends Omit<World, "instance" | "newInstance" | "close"> 
 
 /** For `expect.poll`: only a bound, on a machine that is busy. */
 export const POLL = { timeout: 20_000 } as const;
-
-const TABLES =
-  "jobs idempotency_records job_attempts job_events job_effects type_state sweep_state job_stats";
 
 /** Makes the world before the tests of a file; after each test nothing of it is left but time. */
 export function setUpFlow(): Flow {
@@ -216,9 +214,5 @@ async function cleanUp(world: World, instances: FlowInstance[]): Promise<void> {
   qstash.clockOffset(0);
   for (const { messageId } of qstash.pending()) qstash.drop(messageId);
   world.logs.length = 0;
-  await world.database.pg.query(
-    TABLES.split(" ")
-      .map((table) => `delete from ${table}`)
-      .join(";"),
-  );
+  await emptyTables(world.database.pg);
 }

@@ -2,7 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
 import type { Store } from "../../src/core/ports.js";
-import { createTestDatabase, type TestDatabase } from "./database.js";
+import { createTestDatabase, emptyTables, type TestDatabase } from "./database.js";
 import { type Edit, type OpenTransaction, openTransaction, storeOn } from "./race-session.js";
 import { storeOver } from "./store.js";
 
@@ -151,9 +151,6 @@ function reading(database: () => TestDatabase): Looks {
 }
 
 async function empty(database: TestDatabase): Promise<void> {
-  await database.pg.query(
-    `truncate jobs, idempotency_records, job_attempts, job_events, job_effects, type_state,
-       sweep_state, job_stats;
-     update clock.offset_by set value = '0'`,
-  );
+  await emptyTables(database.pg);
+  await database.pg.query("update clock.offset_by set value = '0'");
 }

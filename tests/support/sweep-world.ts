@@ -7,7 +7,7 @@ import { compose } from "../../src/compose.js";
 import { readConfig } from "../../src/config.js";
 import type { JobDefinition } from "../../src/core/define-job.js";
 import type { SweepReport } from "../../src/engine/sweep.js";
-import { createTestDatabase, type TestDatabase } from "./database.js";
+import { createTestDatabase, emptyTables, type TestDatabase } from "./database.js";
 import { faultyPorts } from "./faulty.js";
 import { virtualTimers } from "./timers.js";
 import { CRON_SECRET, type Instance, KEYS, PUBLIC_URL } from "./world.js";
@@ -45,9 +45,6 @@ export interface SweepStage {
   start(options: SweepOptions): Promise<SweepWorld>;
 }
 
-const TABLES =
-  "jobs, idempotency_records, job_attempts, job_events, job_effects, type_state, sweep_state, job_stats";
-
 /** Makes the database before the tests of a file, and empties it for each of them. */
 export function setUpSweeps(): SweepStage {
   let database: TestDatabase;
@@ -63,9 +60,8 @@ export function setUpSweeps(): SweepStage {
   afterAll(() => database.drop());
   return {
     async start(options) {
-      await database.pg.query(
-        `truncate ${TABLES}; update clock.offset_by set value = '0'; analyze jobs`,
-      );
+      await emptyTables(database.pg);
+      await database.pg.query("update clock.offset_by set value = '0'; analyze jobs");
       const world = await startWorld(database, options);
       running.push(world.qstash);
       return world;

@@ -56,6 +56,7 @@ describe("a write of many rows is bounded and waits for nobody", () => {
     finish: "by job id and lock token",
     heartbeat: "by job id and lock token",
     "make-slots": "the slots of a plan, which is bounded",
+    "mark-alert-told": "by id",
     "mark-hopped": "by job id",
     "mark-unpublished": "the failed messages, one by one where a row is locked",
     "record-sweep": "the only row",

@@ -26,13 +26,16 @@ wanted as (
   from rows from (jsonb_to_recordset(${wanted}::jsonb) as (type text, "leaseSeconds" int))
     with ordinality as w(type, "leaseSeconds", position)),
 chosen as (
-  select due.id, due.next_run_at, w.lease_seconds
-  from wanted w cross join generate_series(9, 0, -1) as level(priority)
+  select first.id, first.next_run_at, w.lease_seconds
+  from (select * from wanted order by position offset 0) w
   cross join lateral (
-    select id, next_run_at from jobs
-    where job_type = w.type and priority = level.priority and next_run_at <= now()
-      and not ${isPaused(sql`w.type`)}
-    order by next_run_at limit 1 for update skip locked) due
+    select due.* from generate_series(9, 0, -1) as level(priority)
+    cross join lateral (
+      select id, next_run_at from jobs
+      where job_type = w.type and priority = level.priority and next_run_at <= now()
+        and not ${isPaused(sql`w.type`)}
+      order by next_run_at limit 1 for update skip locked) due
+    limit 1) first
   where not exists (select from mine)
   limit 1),
 taken as (

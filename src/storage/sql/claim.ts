@@ -100,11 +100,16 @@ longest_due as (
   where exists (select from permit)
     and not exists (select from higher) and not exists (select from named_free)
   limit 1),
-chosen as (
+candidate as (
   select * from own where status = 'processing' and lock_until <= now()
   union all select * from higher
   union all select * from named_free
-  union all select * from longest_due)`;
+  union all select * from longest_due),
+-- A first try that arrives after its attempt has ended: one token never stands for two attempts.
+chosen as (
+  select c.* from candidate c where not exists (
+    select from job_attempts a
+    where a.job_id = c.id and a.lock_token = (select lock_token from request)))`;
 }
 
 function taking(request: ClaimRequest): SQL {

@@ -19,7 +19,8 @@ import { toWakeup, type WakeupRow } from "../rows.js";
  * Shape: the longest due job, with a new seq; probes are 1, 2, 4 … 60 minutes apart while no claim
  *        follows, so that refused callbacks never become a storm.
  * Guard: the type's probe time, on its row of type_state, so that of several sweeps one probes.
- * Locks: rows of type_state in order of their types, then one job a type, skipping locked ones.
+ * Locks: one job a type, skipping locked ones, so that a probe is counted only where one is sent;
+ *        then rows of type_state in order of their types, whose holders wait for no job.
  */
 export async function probeSilentTypes(
   db: Database,
@@ -42,9 +43,12 @@ head as (
 silent as (
   select head.job_type, head.id from head where not ${isMoving(sql`head.job_type`)}
   order by head.job_type limit ${limit}::int),
+held as (
+  select j.id, j.job_type from jobs j join silent using (id)
+  where j.next_run_at <= now() - ${SILENCE} for update of j skip locked),
 probed as (
   insert into type_state as t (job_type, probes, probed_at, next_probe_at)
-  select job_type, 1, now(), now() + interval '1 minute' from silent order by job_type
+  select job_type, 1, now(), now() + interval '1 minute' from held order by job_type
   on conflict (job_type) do update set
     probes = case when ${claimedSince(sql`t.job_type`, sql`t.probed_at`)} then 1 else t.probes + 1 end,
     probed_at = now(),
@@ -52,16 +56,11 @@ probed as (
       * case when ${claimedSince(sql`t.job_type`, sql`t.probed_at`)} then 1 else power(2, least(t.probes, 6)) end)
   where t.next_probe_at is null or t.next_probe_at <= now()
   returning t.job_type),
-held as (
-  select j.id from jobs j
-  where j.id in (select silent.id from silent join probed using (job_type))
-    and j.next_run_at <= now() - ${SILENCE}
-  for update skip locked),
 marked as (
   update jobs j set
     trigger_seq = j.trigger_seq + 1, triggered_at = now(), updated_at = now(),
     next_trigger_at = case when j.next_run_at is not null then ${nextLook} end
-  from held where j.id = held.id
+  from held join probed using (job_type) where j.id = held.id
   returning j.*),
 noted as (
   insert into job_events (job_id, action_id, at, kind, data)
