@@ -1,8 +1,9 @@
-/** `npm run build`: makes both deployments and the client, and checks them. */
+/** `npm run build`: makes both deployments, the client and the command line, and checks them. */
 
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Bundle, checkBundle } from "./check-bundle.js";
+import { buildCli, CLI_FOLDER } from "./cli.js";
 import { buildClient, CLIENT_FOLDER } from "./client.js";
 import { composeRegistry } from "./registry.js";
 import { buildVercel, VERCEL_FOLDER } from "./vercel.js";
@@ -19,6 +20,7 @@ async function main(): Promise<void> {
     buildVercel(VERCEL_FOLDER),
     buildWorker(WORKER_FOLDER),
     buildClient(CLIENT_FOLDER),
+    buildCli(CLI_FOLDER),
   ]);
   const faults = (await Promise.all(bundles.map(report))).flat();
   if (faults.length > 0) throw new Error(`These must not be deployed:\n  ${faults.join("\n  ")}`);

@@ -5,18 +5,23 @@ import { AntreanError } from "../client/client.js";
 import { ConfigError } from "../config.js";
 import { FailedError, type Io, UsageError } from "./io.js";
 import { createPaint, plain } from "./paint.js";
+import type { GlobalOptions } from "./session.js";
 
 export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;
 
 /** Writes an error for people, or as one line of JSON, and gives the exit code. */
-export function reportError(io: Io, error: unknown, { json }: { json: boolean }): number {
+export function reportError(
+  io: Io,
+  error: unknown,
+  { json, color }: Pick<GlobalOptions, "json" | "color">,
+): number {
   // Commander has said it already; help that was asked for is no fault.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   if (io.stop.aborted) {
     io.stderr.write("Stopped.\n");
     return EXIT.failed;
   }
-  const paint = createPaint(io.stderr.isTTY === true && !io.env.NO_COLOR);
+  const paint = createPaint(color && io.stderr.isTTY === true && !io.env.NO_COLOR);
   io.stderr.write(
     json ? `${JSON.stringify(factsOf(error))}\n` : `${paint("red", "✗")} ${textOf(error)}\n`,
   );

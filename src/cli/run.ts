@@ -14,7 +14,7 @@ import { addSweep } from "./commands/sweep.js";
 import { addWork } from "./commands/work.js";
 import type { Io } from "./io.js";
 import { EXIT, reportError } from "./report-error.js";
-import { actionsOf } from "./session.js";
+import { actionsOf, type GlobalOptions } from "./session.js";
 
 const EXAMPLES = `
 Examples:
@@ -35,7 +35,7 @@ export async function run(argv: string[], io: Io): Promise<number> {
     await program.parseAsync(argv, { from: "user" });
     return EXIT.ok;
   } catch (error) {
-    return reportError(io, error, { json: program.opts().json === true });
+    return reportError(io, error, program.opts<GlobalOptions>());
   }
 }
 

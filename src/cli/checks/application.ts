@@ -29,7 +29,11 @@ export async function checkApplication(session: Session, config: Config): Promis
     return [{ check: "application", state: "fault", detail: String(error) }];
   }
   const response = await application.fetch(new Request(`${config.publicUrl}/api/ready`));
-  const { checks = {} } = (await response.json()) as Readiness;
+  const { checks } = (await response.json()) as Readiness;
+  if (!checks) {
+    const detail = `/api/ready answered ${response.status}, and no checks`;
+    return [{ check: "application", state: "fault", detail }];
+  }
   const findings = Object.entries(checks).map(([check, { ok, detail }]): Finding => {
     return ok
       ? { check, state: "ok", detail }

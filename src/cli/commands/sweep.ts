@@ -5,6 +5,9 @@ import { createApi } from "../api.js";
 import { FailedError, UsageError } from "../io.js";
 import type { Action, Session } from "../session.js";
 
+/** A sweep may be allowed far more than the 20 seconds that it takes by default. */
+const SWEEP_SECONDS = 60;
+
 type Report = Record<string, number | boolean | string[]>;
 
 export function addSweep(program: Command, action: Action): void {
@@ -33,7 +36,8 @@ async function sweepThere(session: Session): Promise<Report> {
   const secret = session.env.CRON_SECRET;
   if (!secret) throw new UsageError("CRON_SECRET is missing; it admits to the sweep.");
   const api = createApi({ url: session.url(), apiKey: secret }, session.io);
-  return api.call({ method: "POST", path: "/api/sweep", isRepeatable: true });
+  const sweepCall = { method: "POST", path: "/api/sweep", isRepeatable: true } as const;
+  return api.call({ ...sweepCall, waitSeconds: SWEEP_SECONDS });
 }
 
 /** What did not happen is not worth a line. */
