@@ -49,7 +49,14 @@ export type ClaimOutcome =
 /** How an attempt ended, as the engine reports it. */
 export type AttemptReport =
   | { kind: "completed"; result: Json; resultOmitted: string | null }
-  | { kind: "retry"; delaySeconds: number; code: string; message: string }
+  | {
+      kind: "retry";
+      delaySeconds: number;
+      code: string;
+      message: string;
+      /** Stopped as it was asked to: no error, where the job becomes cancelled. */
+      isCancel?: boolean;
+    }
   | { kind: "fatal"; code: string; message: string }
   | { kind: "snooze"; delaySeconds: number }
   | { kind: "unknown_type"; delaySeconds: number };

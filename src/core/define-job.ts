@@ -48,13 +48,18 @@ export interface JobContext<Payload> {
   attempt: number;
   /** Aborts on timeout, lost lease, cancel request and the platform's deadline. */
   signal: AbortSignal;
-  /** Runs an effect that must happen once, and gives the stored result on later attempts. */
+  /**
+   * Runs an effect that must happen once, and gives the stored result on later attempts. A result
+   * over 64 KiB is not stored: later attempts get null.
+   */
   once<Result extends Json | void>(
     name: string,
     effect: (context: EffectContext) => Promise<Result> | Result,
     options?: OnceOptions,
   ): Promise<Result>;
-  /** Stores how far the job is; also renews the lease and brings cancel requests. */
+  /**
+   * Stores how far the job is, in 16 KiB at most; also renews the lease and brings cancel requests.
+   */
   progress(value: Json): Promise<void>;
   /** Ends this attempt and comes back later without spending budget; 0 continues at once. */
   snooze(delaySeconds: number): never;

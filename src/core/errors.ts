@@ -64,6 +64,8 @@ export interface Failure {
   message: string;
   /** Set when the thrown value named its own delay. */
   delaySeconds?: number;
+  /** The handler did what it was asked: it stopped for a cancel request. */
+  isCancel?: boolean;
 }
 
 /** Answers that the same request will get again: the request itself is at fault. */
@@ -85,7 +87,10 @@ export function classifyFailure(thrown: unknown, nowMs: number): Failure {
     const delaySeconds = clampRetryAfter(readProperty(thrown, "retryAfter"), nowMs);
     return { kind: "retry", code: errorCode(thrown, "handler_error"), message, delaySeconds };
   }
-  if (hasName(thrown, "AttemptAbortedError")) return { kind: "retry", code: "timeout", message };
+  if (hasName(thrown, "AttemptAbortedError")) {
+    const isCancel = readProperty(thrown, "reason") === "cancelled";
+    return { kind: "retry", code: isCancel ? "handler_error" : "timeout", message, isCancel };
+  }
   const status = httpStatusOf(thrown);
   if (status === undefined) return { kind: "retry", code: "handler_error", message };
   const kind = FATAL_HTTP_STATUSES.has(status) ? "fatal" : "retry";
@@ -107,7 +112,12 @@ export function httpStatusOf(thrown: unknown): number | undefined {
 
 /** Clamps a wish for the next try to 1 s – 24 h; what cannot be read counts as the minimum. */
 export function clampRetryAfter(wish: unknown, nowMs: number): number {
-  const seconds = wish instanceof Date ? (wish.getTime() - nowMs) / 1000 : Number(wish);
+  const seconds =
+    wish instanceof Date
+      ? (wish.getTime() - nowMs) / 1000
+      : typeof wish === "number"
+        ? wish
+        : Number.NaN;
   if (Number.isNaN(seconds)) return RETRY_AFTER_BOUNDS_SECONDS.min;
   return Math.min(
     RETRY_AFTER_BOUNDS_SECONDS.max,
@@ -119,7 +129,8 @@ export function clampRetryAfter(wish: unknown, nowMs: number): number {
 export function errorText(thrown: unknown): string {
   let text: string;
   try {
-    text = thrown instanceof Error ? thrown.message || thrown.name : describe(thrown);
+    const own = thrown instanceof Error ? thrown.message || thrown.name : describe(thrown);
+    text = String(own) || "an error without a message was thrown";
   } catch {
     text = "a value that cannot be described was thrown";
   }

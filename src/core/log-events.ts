@@ -9,6 +9,7 @@ export const LOG_EVENTS = [
   "job_cancelled",
   "job_replayed",
   "effect_settled",
+  "effect_end_refused",
   "type_paused",
   "type_resumed",
   "publish_failed",

@@ -55,7 +55,9 @@ export async function deliver(ports: Ports, delivery: Delivery): Promise<Deliver
   try {
     const claimed = await claimFor(ports, delivery);
     if (claimed.kind !== "claimed") return await answerWithoutRun(ports, delivery, claimed);
-    const executed = await execute(ports, claimed.attempt, ports.settings.maxRunSeconds);
+    const executed = await execute(ports, claimed.attempt, ports.settings.maxRunSeconds, {
+      namedJobId: delivery.jobId,
+    });
     if (executed === "lease_lost") return { kind: "noop", reason: "lease_lost" };
     const { jobId } = delivery;
     return { kind: "ran", outcome: executed, jobId, ranJobId: claimed.attempt.jobId };

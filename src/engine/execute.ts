@@ -13,6 +13,8 @@ export type ExecutedOutcome =
   | "cancelled";
 
 export interface ExecuteOptions {
+  /** The job that the delivery named, where a permit ran another one. */
+  namedJobId?: string;
   /** Set while the trigger is known to be down: the next message is left to the sweep. */
   leaveUnpublished?: boolean;
 }
@@ -30,8 +32,10 @@ export async function execute(
   options: ExecuteOptions = {},
 ): Promise<ExecutedOutcome | "lease_lost"> {
   const { jobId, type, attempt: number } = attempt;
+  const namedJobId = options.namedJobId === jobId ? undefined : options.namedJobId;
   ports.log("attempt_claimed", {
     jobId,
+    namedJobId,
     type,
     attempt: number,
     waitedSeconds: attempt.waitedSeconds,
@@ -60,7 +64,15 @@ export async function execute(
   }
   const outcome = outcomeOf(finished, report);
   const code = "code" in report ? report.code : undefined;
-  ports.log("attempt_finished", { jobId, type, attempt: number, outcome, code, durationMs });
+  ports.log("attempt_finished", {
+    jobId,
+    namedJobId,
+    type,
+    attempt: number,
+    outcome,
+    code,
+    durationMs,
+  });
   if (finished.wakeup) {
     if (options.leaveUnpublished) await markFailed(ports, [finished.wakeup]);
     else await publish(ports, [finished.wakeup]);

@@ -34,7 +34,7 @@ export function createJobContext(
     signal: abort.signal,
     env: ports.env,
     outboundFetch: ports.outboundFetch,
-    once: <Result extends Json | void>(
+    once: async <Result extends Json | void>(
       name: string,
       effect: (context: EffectContext) => Promise<Result> | Result,
       options: OnceOptions = {},

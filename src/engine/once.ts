@@ -72,7 +72,8 @@ async function perform<Result extends Json | void>(
   }
   const { value, omitted } = storableJson(result);
   if (omitted) ports.log("result_omitted", { jobId: ref.jobId, effect: ref.name, reason: omitted });
-  await ports.store.endEffect(ref, { kind: "done", result: value, trace });
+  const kept = await ports.store.endEffect(ref, { kind: "done", result: value, trace });
+  if (!kept) ports.log("effect_end_refused", { jobId: ref.jobId, effect: ref.name });
   return result;
 }
 
@@ -86,10 +87,18 @@ async function end(ports: Ports, ref: EffectRef, ended: EffectEnd): Promise<void
   }
 }
 
-/** These errors say that the downstream refused: nothing happened there. */
+/** Thrown on purpose, before or instead of the effect. */
+const STEERING_ERRORS = ["FatalError", "RetryAfterError", "SnoozeSignal"];
+
+/** These errors say that the effect was not begun, or that the downstream refused it. */
 function isKnownNotDone(thrown: unknown): boolean {
-  const name = (thrown as { name?: unknown } | null | undefined)?.name;
-  if (name === "FatalError" || name === "RetryAfterError") return true;
-  const status = httpStatusOf(thrown);
-  return status !== undefined && status >= 400 && status <= 499;
+  try {
+    const name = (thrown as { name?: unknown } | null | undefined)?.name;
+    if (STEERING_ERRORS.includes(String(name))) return true;
+    const status = httpStatusOf(thrown);
+    return status !== undefined && status >= 400 && status <= 499;
+  } catch {
+    // What cannot even be read says nothing about the effect.
+    return false;
+  }
 }

@@ -121,11 +121,11 @@ function failureReport(
   attempt: ClaimedAttempt,
   thrown: unknown,
 ): AttemptReport {
-  const { kind, code, message, delaySeconds: asked } = failureOf(thrown);
+  const { kind, code, message, delaySeconds: asked, isCancel } = failureOf(thrown);
   if (kind === "fatal") return { kind, code, message };
   const backoff = () =>
     delaySeconds(definition.backoff, attempt.budgetUsed, ports.entropy.random());
-  return { kind, code, message, delaySeconds: asked ?? backoff() };
+  return { kind, code, message, delaySeconds: asked ?? backoff(), isCancel };
 }
 
 /** Whatever was thrown is recorded, also what throws when it is read. */

@@ -11,7 +11,8 @@ const DEPTH_MAX = 1000;
 /**
  * Gives a value as it will come back from the store, or null with the reason why it is not stored.
  *
- * Shape: `undefined` is null; a value is never altered to fit, since a wrong result is worse than none.
+ * Shape: `undefined` is null; a value is what JSON makes of it (NaN is null), and is never cut to fit, since a wrong
+ *        result is worse than none.
  */
 export function storableJson(
   value: unknown,

@@ -2,6 +2,7 @@
 
 import type pg from "pg";
 import type { Told } from "./clients.js";
+import { LEASE_SECONDS } from "./script.js";
 
 interface Rule {
   /** What it means when the query gives a row. */
@@ -50,6 +51,12 @@ const RULES: Rule[] = [
       from job_attempts a join job_attempts b on b.job_id = a.job_id and b.number > a.number
       -- A claim may have begun, and taken its time, a moment before the finish that it then saw.
       where b.started_at < a.finished_at - interval '2 seconds'`,
+  },
+  {
+    name: "a lease was taken before it had run out",
+    query: `select job_id || ' attempt ' || number || ' after ' || (finished_at - started_at) as fault
+      from job_attempts where outcome = 'lease_expired'
+        and finished_at < started_at + interval '${LEASE_SECONDS} seconds'`,
   },
   {
     name: "a job was attempted more often than its maximum",

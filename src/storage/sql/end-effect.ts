@@ -24,7 +24,8 @@ update job_effects set
   trace_json = coalesce(${trace}::jsonb, trace_json),
   finished_at = case when ${state}::text <> 'started' then coalesce(finished_at, now()) end
 where job_id = ${jobId}::uuid and name = ${name}::text and lock_token = ${lockToken}::uuid
-  and (state = 'started' or state = ${state}::text)
+  -- A human's "not done" gives way to the one who did it, as long as nobody started it anew.
+  and (state = 'started' or state = ${state}::text or settled_by is not null and ${state}::text = 'done')
 returning name`);
   return rows.length > 0;
 }

@@ -43,6 +43,9 @@ function statement(request: FinishRequest): SQL {
     else 'failed' end)`;
   const waits = sql`${becomes} in ('queued', 'failed')`;
   const error = errorOf(report);
+  const isCancel = sql`${report.kind === "retry" && report.isCancel === true}::boolean`;
+  const isFailure = sql`((${kind} <> 'snooze' or r.status = 'dead_letter')
+    and not (${isCancel} and r.status is not distinct from 'cancelled'))`;
   const due = sql`now() + make_interval(secs => ${delayOf(report)}::float8)`;
   return sql`/* finish */
 with recorded as (
@@ -59,6 +62,7 @@ with recorded as (
     result_json = ${resultOf(report)},
     result_omitted = ${report.kind === "completed" ? report.resultOmitted : null}::text,
     last_error = case when ${kind} = 'completed' or ${kind} = 'snooze' and ${becomes} <> 'dead_letter'
+        or ${isCancel} and ${becomes} = 'cancelled'
       then j.last_error
       else ${errorJson(sql`${error.code}::text`, sql`${error.message}::text`, sql`${waits}`)} end,
     updated_at = now()
@@ -75,8 +79,8 @@ history as (
   select ${jobId}::uuid, ${lockToken}::uuid, ${attempt}::int,
     coalesce(r.job_type, t.job_type), coalesce(r.attempt_started_at, now()), now(),
     case when r.id is null then 'lease_expired' when r.status = 'queued' then 'snoozed' else r.status end,
-    case when ${kind} <> 'snooze' or r.status = 'dead_letter' then ${error.code}::text end,
-    case when ${kind} <> 'snooze' or r.status = 'dead_letter' then ${error.message}::text end,
+    case when ${isFailure} then ${error.code}::text end,
+    case when ${isFailure} then ${error.message}::text end,
     ${waitedSeconds}::float8,
     case when r.id is null then now() end,
     case when r.id is null then ${kind} end,

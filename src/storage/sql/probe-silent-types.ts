@@ -32,16 +32,19 @@ with recursive ${waitingTypes(sql`next_run_at is not null`)},
 ${openTypes(unpublishedTypes)},
 ${running},
 head as (
-  select t.job_type, first.id from open_type t cross join lateral (
-    select due.id, due.next_run_at
+  select t.job_type, first.id, first.triggered_at from open_type t cross join lateral (
+    select due.id, due.next_run_at, due.triggered_at
     from generate_series(9, 0, -1) as level(priority) cross join lateral (
-      select id, next_run_at from jobs
+      select id, next_run_at, triggered_at from jobs
       where job_type = t.job_type and priority = level.priority
         and next_run_at <= now() - ${SILENCE}
       order by next_run_at limit 1) due
     order by due.next_run_at limit 1) first),
 silent as (
-  select head.job_type, head.id from head where not ${isMoving(sql`head.job_type`)}
+  select head.job_type, head.id from head
+  where not ${isMoving(sql`head.job_type`)}
+    -- Its message may have left a moment ago, by this very sweep.
+    and (head.triggered_at is null or head.triggered_at <= now() - ${SILENCE})
   order by head.job_type limit ${limit}::int),
 held as (
   select j.id, j.job_type from jobs j join silent using (id)
