@@ -36,12 +36,11 @@ afterEach(async () => {
   await world.database.pg.query("truncate jobs, job_events, job_effects, job_attempts, type_state");
 });
 
+/** What is written about jobs; counters change by themselves, as sweeps add them up. */
 const TABLES = [
-  ...["jobs", "idempotency_records", "job_attempts", "job_events", "job_effects"],
-  ...["type_state", "job_stats"],
-] as const;
+  ...["jobs", "idempotency_records", "job_attempts", "job_events", "job_effects", "type_state"],
+];
 
-/** Everything that statements about jobs write. */
 async function everything(): Promise<Record<string, string>> {
   const columns = TABLES.map(
     (table) =>
@@ -95,7 +94,7 @@ async function sweep(step: string): Promise<number> {
 interface Step {
   statement: string;
   /** The table of the second write. */
-  broken: (typeof TABLES)[number];
+  broken: string;
   /** Makes the state that the step changes; gives the step, which answers its HTTP status. */
   prepare(): Promise<() => Promise<number | undefined>>;
 }
@@ -125,7 +124,7 @@ const STEPS: Step[] = [
   },
   ...(["cancel", "run-now"] as const).map((verb) => ({
     statement: verb,
-    broken: "job_events" as const,
+    broken: "job_events",
     prepare: async () => {
       const jobId = await create({}, { delaySeconds: 600 });
       return () => act(`/api/jobs/${jobId}/${verb}`);

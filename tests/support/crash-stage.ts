@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
 import type { Json } from "../../src/core/job.js";
-import { injectFaults, type Point } from "./crash-faults.js";
+import { injectFaults, type Point, type RunFaults } from "./crash-faults.js";
 import type { Outside } from "./crash-jobs.js";
 import type { FaultRule } from "./faulty.js";
 import { type Instance, isInstanceDeath, KEYS, type World } from "./world.js";
@@ -53,55 +53,10 @@ export function createStage(
   const { qstash } = world;
   const keys: string[] = [];
   const faults = injectFaults(world, parts.points);
-  const underWay = new Set<Promise<unknown>>();
-  let standing: Instance | undefined;
+  const { attempt, deliver, wake } = createHands(world, faults);
+  const ask = createClient(world, attempt, keys);
   let sweeps = 0;
 
-  /** The instance that serves from now on; dead and standing ones are replaced, as platforms do. */
-  const serving = (): Instance => {
-    if (world.instance.ports.isDead || world.instance === standing) world.use(world.newInstance());
-    const { instance } = world;
-    if (instance.ports.rule !== faults.rule) watch(instance, faults.rule, underWay);
-    return instance;
-  };
-  serving();
-
-  /** Does work on the serving instance; undefined when that died or stood still on the way. */
-  const attempt = async <T>(work: (instance: Instance) => Promise<T>): Promise<T | undefined> => {
-    const instance = serving();
-    const done = await faults.unlessStalled(() => ignoreDeath(work(instance)));
-    if (done !== "stalled") return done;
-    standing = instance;
-    return undefined;
-  };
-  const deliver = async (): Promise<boolean> => {
-    const delivered = await attempt(async () => (await qstash.deliverNext()) ?? "none");
-    if (delivered === "none") return false;
-    expect(delivered?.status, delivered?.body).not.toBe(500);
-    return true;
-  };
-  const sweep = async (): Promise<void> => {
-    sweeps += 1;
-    await attempt((instance) => world.sweep(instance));
-  };
-  const ask: Stage["ask"] = async (path, body, statuses) => {
-    const request = { secret: KEYS.admin, body, idempotencyKey: randomUUID() };
-    keys.push(request.idempotencyKey);
-    for (let tries = 1; ; tries += 1) {
-      const response = await attempt((instance) =>
-        world.request("POST", path, { ...request, instance }),
-      );
-      const answer = (await response?.json()) as { [member: string]: Json };
-      if (response && statuses.includes(response.status)) return answer;
-      const repeatable = response === undefined || response.status === 503;
-      if (repeatable && tries < TRIES_MAX) continue;
-      throw new Error(`${path} was answered ${response?.status}: ${JSON.stringify(answer)}`);
-    }
-  };
-  const wake = async (): Promise<void> => {
-    faults.wake();
-    await Promise.allSettled(underWay);
-  };
   const recover = async (): Promise<void> => {
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
       while (await deliver());
@@ -112,7 +67,9 @@ export function createStage(
       const step = Math.min(toMessage, overdue ? SWEEP_SECONDS : nextSeconds);
       if (step > INVOCATION_SECONDS_MAX) await wake();
       await world.advance(step + 0.001);
-      if (overdue && toMessage > SWEEP_SECONDS) await sweep();
+      if (!overdue || toMessage <= SWEEP_SECONDS) continue;
+      sweeps += 1;
+      await attempt((instance) => world.sweep(instance));
     }
     throw new Error(`lost: ${JSON.stringify(await lookAtJobs(world, keys))}`);
   };
@@ -138,6 +95,61 @@ export function createStage(
     kill: () => world.instance.ports.kill(),
     recover,
     wake,
+  };
+}
+
+/** Does work on the serving instance; undefined when that died or stood still on the way. */
+type Attempt = <T>(work: (instance: Instance) => Promise<T>) => Promise<T | undefined>;
+
+/** What makes instances work, and replaces them when they no longer do. */
+function createHands(world: World, faults: RunFaults) {
+  const underWay = new Set<Promise<unknown>>();
+  let standing: Instance | undefined;
+
+  /** The instance that serves from now on; dead and standing ones are replaced, as platforms do. */
+  const serving = (): Instance => {
+    if (world.instance.ports.isDead || world.instance === standing) world.use(world.newInstance());
+    const { instance } = world;
+    if (instance.ports.rule !== faults.rule) watch(instance, faults.rule, underWay);
+    return instance;
+  };
+  const attempt: Attempt = async (work) => {
+    const instance = serving();
+    const done = await faults.unlessStalled(() => ignoreDeath(work(instance)));
+    if (done !== "stalled") return done;
+    standing = instance;
+    return undefined;
+  };
+  return {
+    attempt,
+    /** Delivers one message; false when none is due. */
+    deliver: async (): Promise<boolean> => {
+      const delivered = await attempt(async () => (await world.qstash.deliverNext()) ?? "none");
+      if (delivered === "none") return false;
+      expect(delivered?.status, delivered?.body).not.toBe(500);
+      return true;
+    },
+    wake: async (): Promise<void> => {
+      faults.wake();
+      await Promise.allSettled(underWay);
+    },
+  };
+}
+
+function createClient(world: World, attempt: Attempt, keys: string[]): Stage["ask"] {
+  return async (path, body, statuses) => {
+    const request = { secret: KEYS.admin, body, idempotencyKey: randomUUID() };
+    keys.push(request.idempotencyKey);
+    for (let tries = 1; ; tries += 1) {
+      const response = await attempt((instance) =>
+        world.request("POST", path, { ...request, instance }),
+      );
+      const answer = (await response?.json()) as { [member: string]: Json };
+      if (response && statuses.includes(response.status)) return answer;
+      const repeatable = response === undefined || response.status === 503;
+      if (repeatable && tries < TRIES_MAX) continue;
+      throw new Error(`${path} was answered ${response?.status}: ${JSON.stringify(answer)}`);
+    }
   };
 }
 

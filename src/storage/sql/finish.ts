@@ -28,7 +28,30 @@ const unknownTypeAttempts = sql`(select count(*) from job_attempts a
     and a.number > j.attempts_before_replay)`;
 
 function statement(request: FinishRequest): SQL {
-  const { jobId, lockToken, attempt, report, publish, waitedSeconds = null } = request;
+  const { jobId } = request;
+  return sql`/* finish */
+with ${recordedJob(request)},
+-- The lock lets purging run before or after, never in between; unlike a key share it also brings
+-- the newest row, which the first try of this very finish may have written in the meantime.
+there as (
+  select * from jobs
+  where id = ${jobId}::uuid and not exists (select from recorded) for share),
+${historyRow(request)}
+select case when r.id is not null then 'recorded' when h.outcome is null then 'gone'
+    when h.outcome = 'lease_expired' then 'late' else 'already' end as answer,
+  -- A repeat answers with the outcome that its history row holds.
+  coalesce(r.status, case h.outcome when 'snoozed' then 'queued' else h.outcome end) as status,
+  j.next_run_at is not null and j.triggered_at is not null as published, ${wakeupColumns(sql`j`)}
+from (select) one
+left join recorded r on true left join history h on true
+left join (select * from recorded union all select * from there) j on true`;
+}
+
+/** The attempt stopped as it was asked to, which is no error. */
+const isCancel = (report: AttemptReport): SQL =>
+  sql`${report.kind === "retry" && report.isCancel === true}::boolean`;
+
+function recordedJob({ jobId, lockToken, report, publish }: FinishRequest): SQL {
   const kind = sql`${report.kind}::text`;
   const waitsAgain = sql`(case ${kind}
     when 'snooze' then j.snoozes < ${SNOOZES_MAX}
@@ -43,12 +66,8 @@ function statement(request: FinishRequest): SQL {
     else 'failed' end)`;
   const waits = sql`${becomes} in ('queued', 'failed')`;
   const error = errorOf(report);
-  const isCancel = sql`${report.kind === "retry" && report.isCancel === true}::boolean`;
-  const isFailure = sql`((${kind} <> 'snooze' or r.status = 'dead_letter')
-    and not (${isCancel} and r.status is not distinct from 'cancelled'))`;
   const due = sql`now() + make_interval(secs => ${delayOf(report)}::float8)`;
-  return sql`/* finish */
-with recorded as (
+  return sql`recorded as (
   update jobs j set
     status = ${becomes},
     snoozes = j.snoozes + (${becomes} = 'queued')::int,
@@ -62,18 +81,21 @@ with recorded as (
     result_json = ${resultOf(report)},
     result_omitted = ${report.kind === "completed" ? report.resultOmitted : null}::text,
     last_error = case when ${kind} = 'completed' or ${kind} = 'snooze' and ${becomes} <> 'dead_letter'
-        or ${isCancel} and ${becomes} = 'cancelled'
+        or ${isCancel(report)} and ${becomes} = 'cancelled'
       then j.last_error
       else ${errorJson(sql`${error.code}::text`, sql`${error.message}::text`, sql`${waits}`)} end,
     updated_at = now()
   where j.id = ${jobId}::uuid and j.lock_token = ${lockToken}::uuid
-  returning j.*),
--- The lock lets purging run before or after, never in between; unlike a key share it also brings
--- the newest row, which the first try of this very finish may have written in the meantime.
-there as (
-  select * from jobs
-  where id = ${jobId}::uuid and not exists (select from recorded) for share),
-history as (
+  returning j.*)`;
+}
+
+function historyRow(request: FinishRequest): SQL {
+  const { jobId, lockToken, attempt, report, waitedSeconds = null } = request;
+  const kind = sql`${report.kind}::text`;
+  const error = errorOf(report);
+  const isFailure = sql`((${kind} <> 'snooze' or r.status = 'dead_letter')
+    and not (${isCancel(report)} and r.status is not distinct from 'cancelled'))`;
+  return sql`history as (
   insert into job_attempts as a (job_id, lock_token, number, job_type, started_at, finished_at,
     outcome, error_code, error_message, wait_seconds, late_at, late_outcome, late_detail)
   select ${jobId}::uuid, ${lockToken}::uuid, ${attempt}::int,
@@ -91,15 +113,7 @@ history as (
     late_at = case when a.outcome = 'lease_expired' then coalesce(a.late_at, excluded.late_at, now()) end,
     late_outcome = case when a.outcome = 'lease_expired' then coalesce(a.late_outcome, excluded.late_outcome, ${kind}) end,
     late_detail = case when a.outcome = 'lease_expired' then coalesce(a.late_detail, excluded.late_detail) end
-  returning a.outcome)
-select case when r.id is not null then 'recorded' when h.outcome is null then 'gone'
-    when h.outcome = 'lease_expired' then 'late' else 'already' end as answer,
-  -- A repeat answers with the outcome that its history row holds.
-  coalesce(r.status, case h.outcome when 'snoozed' then 'queued' else h.outcome end) as status,
-  j.next_run_at is not null and j.triggered_at is not null as published, ${wakeupColumns(sql`j`)}
-from (select) one
-left join recorded r on true left join history h on true
-left join (select * from recorded union all select * from there) j on true`;
+  returning a.outcome)`;
 }
 
 interface FinishRow extends WakeupRow {
