@@ -1,3 +1,17 @@
+CREATE TABLE "alerts" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"kind" text NOT NULL,
+	"job_type" text NOT NULL,
+	"value" double precision NOT NULL,
+	"threshold" double precision NOT NULL,
+	"opened_at" timestamp with time zone NOT NULL,
+	"closed_at" timestamp with time zone,
+	"opening_told_at" timestamp with time zone,
+	"recovery_told_at" timestamp with time zone,
+	"telling_until" timestamp with time zone,
+	CONSTRAINT "alerts_recovery_after_opening" CHECK (recovery_told_at is null or (opening_told_at is not null and closed_at is not null))
+);
+--> statement-breakpoint
 CREATE TABLE "idempotency_records" (
 	"tenant" text NOT NULL,
 	"operation" text NOT NULL,
@@ -44,6 +58,7 @@ CREATE TABLE "job_effects" (
 	"started_at" timestamp with time zone NOT NULL,
 	"finished_at" timestamp with time zone,
 	"settled_by" text,
+	"settle_action_id" uuid,
 	CONSTRAINT "job_effects_job_id_name_pk" PRIMARY KEY("job_id","name"),
 	CONSTRAINT "job_effects_state_known" CHECK (state in ('started', 'done', 'not_done')),
 	CONSTRAINT "job_effects_end_known" CHECK ((state = 'started') = (finished_at is null)),
@@ -66,7 +81,7 @@ CREATE TABLE "job_stats" (
 	"label" text NOT NULL,
 	"shard" smallint NOT NULL,
 	"count" bigint NOT NULL,
-	CONSTRAINT "job_stats_minute_job_type_measure_label_shard_pk" PRIMARY KEY("minute","job_type","measure","label","shard")
+	CONSTRAINT "job_stats_measure_minute_job_type_label_shard_pk" PRIMARY KEY("measure","minute","job_type","label","shard")
 );
 --> statement-breakpoint
 CREATE TABLE "jobs" (
@@ -84,6 +99,7 @@ CREATE TABLE "jobs" (
 	"lock_token" uuid,
 	"claimed_by_message" text,
 	"cancel_requested_at" timestamp with time zone,
+	"last_action_id" uuid,
 	"created_at" timestamp with time zone NOT NULL,
 	"started_at" timestamp with time zone,
 	"attempt_started_at" timestamp with time zone,
@@ -105,6 +121,9 @@ CREATE TABLE "jobs" (
 	"triggered_at" timestamp with time zone,
 	"next_trigger_at" timestamp with time zone,
 	"traceparent" text,
+	"schedule_id" uuid,
+	"schedule_revision" integer,
+	"slot_at" timestamp with time zone,
 	CONSTRAINT "jobs_status_known" CHECK ("jobs"."status" in ('queued', 'processing', 'completed', 'failed', 'dead_letter', 'cancelled')),
 	CONSTRAINT "jobs_due_iff_waiting" CHECK ((status in ('queued', 'failed')) = (next_run_at is not null)),
 	CONSTRAINT "jobs_wakeup_iff_waiting" CHECK ((next_run_at is null) = (next_trigger_at is null)),
@@ -119,12 +138,45 @@ CREATE TABLE "jobs" (
 	CONSTRAINT "jobs_result_only_completed" CHECK (status = 'completed' or (result_json is null and result_omitted is null)),
 	CONSTRAINT "jobs_priority_in_range" CHECK (priority between 0 and 9),
 	CONSTRAINT "jobs_max_attempts_in_range" CHECK (max_attempts between 1 and 50),
-	CONSTRAINT "jobs_dedupe_until_known" CHECK (dedupe_until in ('finished', 'started'))
+	CONSTRAINT "jobs_dedupe_until_known" CHECK (dedupe_until in ('finished', 'started')),
+	CONSTRAINT "jobs_slot_whole" CHECK ((schedule_id is null) = (slot_at is null) and (schedule_id is null) = (schedule_revision is null))
+);
+--> statement-breakpoint
+CREATE TABLE "schedules" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"tenant" text NOT NULL,
+	"name" text NOT NULL,
+	"cron" text NOT NULL,
+	"time_zone" text NOT NULL,
+	"job_type" text NOT NULL,
+	"payload_json" jsonb NOT NULL,
+	"missed_run_policy" text NOT NULL,
+	"enabled" boolean NOT NULL,
+	"declared" boolean DEFAULT false NOT NULL,
+	"revision" integer DEFAULT 1 NOT NULL,
+	"plan_from" timestamp with time zone NOT NULL,
+	"planned_slots" timestamp with time zone[] DEFAULT '{}' NOT NULL,
+	"last_run_at" timestamp with time zone,
+	"last_missed" jsonb,
+	"last_action_id" uuid NOT NULL,
+	"created_at" timestamp with time zone NOT NULL,
+	"updated_at" timestamp with time zone NOT NULL,
+	CONSTRAINT "schedules_policy_known" CHECK (missed_run_policy in ('skip', 'run_once')),
+	CONSTRAINT "schedules_revised" CHECK (revision >= 1)
+);
+--> statement-breakpoint
+CREATE TABLE "stat_totals" (
+	"job_type" text NOT NULL,
+	"measure" text NOT NULL,
+	"label" text NOT NULL,
+	"count" bigint NOT NULL,
+	CONSTRAINT "stat_totals_measure_job_type_label_pk" PRIMARY KEY("measure","job_type","label")
 );
 --> statement-breakpoint
 CREATE TABLE "sweep_state" (
 	"id" boolean PRIMARY KEY DEFAULT true NOT NULL,
 	"swept_at" timestamp with time zone NOT NULL,
+	"rolled_up_to" timestamp with time zone,
 	CONSTRAINT "sweep_state_single" CHECK (id)
 );
 --> statement-breakpoint
@@ -142,6 +194,8 @@ CREATE TABLE "type_state" (
 	CONSTRAINT "type_state_probes_counted" CHECK (probes >= 0)
 );
 --> statement-breakpoint
+CREATE UNIQUE INDEX "alerts_open" ON "alerts" USING btree ("kind","job_type") WHERE closed_at is null;--> statement-breakpoint
+CREATE INDEX "alerts_closed" ON "alerts" USING btree ("closed_at") WHERE closed_at is not null;--> statement-breakpoint
 CREATE INDEX "idempotency_records_expiry" ON "idempotency_records" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "job_attempts_recent" ON "job_attempts" USING btree ("job_type","finished_at");--> statement-breakpoint
 CREATE INDEX "job_events_replays" ON "job_events" USING btree ("action_id") WHERE kind = 'replayed';--> statement-breakpoint
@@ -153,6 +207,11 @@ CREATE INDEX "jobs_unpublished" ON "jobs" USING btree ("job_type","next_run_at")
 CREATE INDEX "jobs_wakeup" ON "jobs" USING btree ("job_type","next_trigger_at") WHERE next_trigger_at is not null;--> statement-breakpoint
 CREATE UNIQUE INDEX "jobs_dedupe_slot" ON "jobs" USING btree ("tenant","job_type","dedupe_slot") WHERE dedupe_slot is not null;--> statement-breakpoint
 CREATE INDEX "jobs_trouble" ON "jobs" USING btree ("tenant","status","created_at","id") WHERE status in ('failed', 'dead_letter', 'cancelled');--> statement-breakpoint
+CREATE INDEX "jobs_list_by_key" ON "jobs" USING btree ("tenant","dedupe_key","created_at","id") WHERE dedupe_key is not null;--> statement-breakpoint
 CREATE INDEX "jobs_list" ON "jobs" USING btree ("tenant","created_at","id");--> statement-breakpoint
 CREATE INDEX "jobs_list_by_type" ON "jobs" USING btree ("tenant","job_type","created_at","id");--> statement-breakpoint
-CREATE INDEX "jobs_finished" ON "jobs" USING btree ("finished_at") WHERE finished_at is not null;
+CREATE INDEX "jobs_finished" ON "jobs" USING btree ("finished_at") WHERE finished_at is not null;--> statement-breakpoint
+CREATE UNIQUE INDEX "jobs_schedule_slot" ON "jobs" USING btree ("schedule_id","schedule_revision","slot_at") WHERE schedule_id is not null;--> statement-breakpoint
+CREATE INDEX "jobs_schedule_unstarted" ON "jobs" USING btree ("schedule_id") WHERE schedule_id is not null and status = 'queued' and attempts = 0;--> statement-breakpoint
+CREATE UNIQUE INDEX "schedules_name" ON "schedules" USING btree ("tenant","name");--> statement-breakpoint
+CREATE INDEX "schedules_to_plan" ON "schedules" USING btree ("plan_from") WHERE enabled;

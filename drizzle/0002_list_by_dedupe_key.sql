@@ -1,1 +1,0 @@
-CREATE INDEX "jobs_list_by_key" ON "jobs" USING btree ("tenant","dedupe_key","created_at","id") WHERE dedupe_key is not null;

@@ -1,2 +1,0 @@
-ALTER TABLE "job_effects" ADD COLUMN "settle_action_id" uuid;--> statement-breakpoint
-ALTER TABLE "jobs" ADD COLUMN "last_action_id" uuid;
