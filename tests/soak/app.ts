@@ -28,8 +28,11 @@ function writeLog(line: string): void {
     journal.write({ is: "complaint", process: SOAK_PROCESS, text: line });
   }
   if (event !== "sweep_finished") return;
-  const counts = Object.entries(fields).filter(([, value]) => typeof value === "number");
-  journal.write({ is: "swept", counts: Object.fromEntries(counts) as Record<string, number> });
+  const counts: Record<string, number> = { sweeps: 1 };
+  for (const [name, value] of Object.entries(fields)) {
+    if (typeof value === "number" && name !== "seconds") counts[name] = value;
+  }
+  journal.write({ is: "swept", counts });
 }
 
 const jobs = soakJobs({ processName: SOAK_PROCESS, journal, timers, speed });

@@ -41,7 +41,7 @@ export async function readFigures(
     [
       "effects",
       [
-        ["run", evidence.effects.reduce((sum, { ranAt }) => sum + ranAt.length, 0)],
+        ["run", evidence.effects.reduce((sum, { runs }) => sum + runs.length, 0)],
         ...(await count("select state as name, count(*)::int from job_effects")),
       ],
     ],
@@ -61,7 +61,7 @@ export async function readFigures(
         ["repeated later", deliveries.copies],
       ],
     ],
-    ["sweeps", sorted(evidence.sweeps)],
+    ["sweeps that came to their end", sorted(evidence.sweeps)],
     ["operators", sorted(actions)],
     [
       "faults",

@@ -17,6 +17,8 @@ export type JournalEntry =
   | { is: "finished"; job: string; attempt: number; token: string; outcome: string; kind: string }
   | { is: "started"; process: string; job: string; attempt: number; nonce: string }
   | { is: "ended"; job: string; attempt: number; nonce: string; how: string }
+  /** Asks the ledger whether it may run. */
+  | { is: "effect_asked"; job: string; name: string; token: string }
   | { is: "effect_ran"; job: string; attempt: number; name: string }
   /** Sent to the ledger, which may have taken it although no answer came. */
   | { is: "effect_told"; job: string; name: string; state: "done" | "not_done" }

@@ -29,15 +29,21 @@ export function runsTwice({ runs, attempts }: Evidence): string[] {
   return [...twice(runs, "started"), ...twice(attempts, "claimed")];
 }
 
-/** Effects that ran after they were known as done, or again although nobody knew how they ended. */
+/**
+ * Effects that ran although the ledger had them as done, or again although nobody knew their end.
+ *
+ * Shape: judged by when an attempt asked. One that was told to run, and then hung until its lease
+ *        was gone, may run at any later time; nothing can call it back.
+ */
 export function effectFaults({ effects }: Evidence, atMostOnce: Set<string>): string[] {
-  return effects.flatMap(({ job, name, ranAt, freedAt, doneAt = Number.POSITIVE_INFINITY }) => {
+  return effects.flatMap(({ job, name, runs, freedAt, doneAt = Number.POSITIVE_INFINITY }) => {
     const faults: string[] = [];
-    for (const [at, place] of ranAt.entries()) {
-      const before = ranAt[at - 1];
-      if (place > doneAt) faults.push(`${job}: effect ${name} ran again after it was done`);
-      if (before === undefined || !atMostOnce.has(`${job}/${name}`)) continue;
-      const isFree = freedAt.some((freed) => freed > before && freed < place);
+    const inOrder = runs.toSorted((a, b) => a.askedAt - b.askedAt);
+    for (const [at, { askedAt, ranAt }] of inOrder.entries()) {
+      const before = inOrder[at - 1];
+      if (askedAt > doneAt) faults.push(`${job}: effect ${name} ran again after it was done`);
+      if (!before || !atMostOnce.has(`${job}/${name}`)) continue;
+      const isFree = freedAt.some((freed) => freed > before.askedAt && freed < ranAt);
       if (!isFree) faults.push(`${job}: effect ${name} ran again with its end unknown`);
     }
     return faults;

@@ -23,8 +23,9 @@ export async function runWeather(
   const { qstash, deliveries, neons } = stage;
   qstash.setFaults({ duplicateRate: 0.05, dropRate: 0.02, loseAnswerRate: 0.04, shuffle: true });
   deliveries.faults = { lateRate: 0.05, lateMsMax: 1500, copyRate: 0.03 };
+  const rolls = new Map(neons.map((neon, n) => [neon, random.fork(`answers ${n}`)]));
   const unsteady = (neon: NeonStandIn): void => {
-    const roll = random.fork(`answers of ${neon.port}`);
+    const roll = rolls.get(neon) ?? random;
     neon.setFault({ action: "lose-answer", matching: () => roll.happens(0.01) });
   };
   for (const neon of neons) unsteady(neon);

@@ -25,13 +25,12 @@ export function witnessed(store: Store, journal: Journal, processName: string): 
     },
     heartbeat: (attempt, progress) =>
       held(attempt.lockToken, "heartbeat", () => store.heartbeat(attempt, progress), isNotLost),
-    beginEffect: (effect, rerunUnknown) =>
-      held(
-        effect.lockToken,
-        "beginEffect",
-        () => store.beginEffect(effect, rerunUnknown),
-        isNotLost,
-      ),
+    beginEffect(effect, rerunUnknown) {
+      const { jobId: job, name, lockToken: token } = effect;
+      journal.write({ is: "effect_asked", job, name, token });
+      const begin = () => store.beginEffect(effect, rerunUnknown);
+      return held(token, "beginEffect", begin, isNotLost);
+    },
     async endEffect(effect, end) {
       const { jobId: job, name } = effect;
       const { kind: state } = end;

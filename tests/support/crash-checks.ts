@@ -34,15 +34,15 @@ export async function faultsOf(stage: Stage, scenario: Scenario): Promise<string
   }
   const internal = stage.world.logs.splice(0).filter(({ event }) => event === "request_failed");
   faults.push(...internal.filter(({ code }) => code === "internal").map((log) => `${log.error}`));
-  return [...faults, ...(await lateFaults(stage, jobs))];
+  return [...faults, ...(await lateFaults(stage, scenario, jobs))];
 }
 
-async function endsOf({ world, keys }: Stage): Promise<JobEnd[]> {
+async function endsOf({ world, type, since }: Stage): Promise<JobEnd[]> {
   const { rows } = await world.database.pg.query<JobEnd>(
     `select id, status, attempts, last_error ->> 'code' as code, result_json as result,
        updated_at::text as updated
-     from jobs where idempotency_key = any($1) order by id`,
-    [keys],
+     from jobs where job_type = $1 and created_at >= $2 order by id`,
+    [type, since],
   );
   return rows;
 }
@@ -96,10 +96,15 @@ async function effectFaults({ world, outside }: Stage, job: JobEnd): Promise<str
 }
 
 /** Messages and instances that come after the end change nothing any more (I2, I10). */
-async function lateFaults(stage: Stage, before: JobEnd[]): Promise<string[]> {
+async function lateFaults(stage: Stage, scenario: Scenario, before: JobEnd[]): Promise<string[]> {
   const { qstash } = stage.world;
   await stage.wake();
   if (qstash.pending().length > 0) await stage.world.runUntilIdle();
-  const after = await endsOf(stage);
-  return JSON.stringify(after) === JSON.stringify(before) ? [] : ["changed after its end"];
+  const after = new Map((await endsOf(stage)).map((job) => [job.id, JSON.stringify(job)]));
+  const faults: string[] = [];
+  if (before.some((job) => after.get(job.id) !== JSON.stringify(job))) {
+    faults.push("changed after its end");
+  }
+  if (after.size !== before.length && !scenario.mayRepeat) faults.push("made again after its end");
+  return faults;
 }

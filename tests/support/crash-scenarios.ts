@@ -10,6 +10,8 @@ export interface Scenario {
   /** How many jobs it creates. */
   jobs: number;
   ends: "completed" | "dead_letter" | "cancelled";
+  /** Code has no idempotency key, so what it does late makes another job. */
+  mayRepeat?: true;
   /** An effect whose end is not known may leave its job to a human. */
   mayDoubt?: true;
   play(stage: Stage): Promise<void>;
@@ -129,6 +131,17 @@ export const JOB_SCENARIOS: Scenario[] = [
     },
   },
   {
+    name: "a job made by code",
+    handler: "completes",
+    jobs: 1,
+    ends: "completed",
+    mayRepeat: true,
+    play: async (stage) => {
+      await stage.enqueue(`of ${stage.since}`);
+      await stage.recover();
+    },
+  },
+  {
     name: "a displaced job",
     handler: "completes",
     jobs: 2,
@@ -204,6 +217,24 @@ export const RECOVERY_SCENARIOS: Scenario[] = [
       await stage.create();
       stage.loseMessages();
       await stage.recover();
+    },
+  },
+  {
+    name: "a slot of a schedule",
+    handler: "completes",
+    jobs: 1,
+    ends: "completed",
+    play: async (stage) => {
+      const slot = new Date(stage.world.qstash.now() + 10 * 60_000);
+      const schedule = {
+        name: `daily-${slot.getTime()}`,
+        cron: `${slot.getUTCMinutes()} ${slot.getUTCHours()} * * *`,
+        type: stage.type,
+        payload: {},
+      };
+      await stage.ask("/api/schedules", schedule, [201, 409]);
+      await stage.recover();
+      await stage.ask(`/api/schedules/${schedule.name}/pause`, {}, [200]);
     },
   },
   {

@@ -3,6 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
 import type { Json } from "../../src/core/job.js";
+import { StoreUnavailableError } from "../../src/core/ports.js";
 import { injectFaults, type Point, type RunFaults } from "./crash-faults.js";
 import type { Outside } from "./crash-jobs.js";
 import type { FaultRule } from "./faulty.js";
@@ -34,12 +35,14 @@ export interface Stage {
   outage(on: boolean): void;
   /** Ends the instance as a platform does, without a word. */
   kill(): void;
-  /** Lets deliveries, time and sweeps do their work until every job has ended. */
+  /** Creates a job from code in the same deployment, which repeats that until it has an answer. */
+  enqueue(dedupeKey: string): Promise<void>;
+  /** Lets deliveries, time and sweeps do their work until there are jobs, and all have ended. */
   recover(): Promise<void>;
   /** Lets an instance that stood still do the rest of its work, late. */
   wake(): Promise<void>;
-  /** Keys of the requests that were asked, each of which creates its jobs once. */
-  readonly keys: string[];
+  /** The run's jobs are those of its type that were created from this instant on. */
+  readonly since: string;
   /** The calls of all instances so far, by port and method. */
   readonly calls: readonly string[];
   readonly sweeps: number;
@@ -48,19 +51,18 @@ export interface Stage {
 /** Prepares a run of one scenario in a world that other runs used before. */
 export function createStage(
   world: World,
-  parts: { type: string; outside: Outside; points: readonly Point[] },
+  parts: { type: string; outside: Outside; since: string; points: readonly Point[] },
 ): Stage {
   const { qstash } = world;
-  const keys: string[] = [];
   const faults = injectFaults(world, parts.points);
   const { attempt, deliver, wake } = createHands(world, faults);
-  const ask = createClient(world, attempt, keys);
+  const ask = createClient(world, attempt);
   let sweeps = 0;
 
   const recover = async (): Promise<void> => {
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
       while (await deliver());
-      const { left, overdue, nextSeconds } = await lookAtJobs(world, keys);
+      const { left, overdue, nextSeconds } = await lookAtJobs(world, parts);
       if (left === 0) return;
       const toMessage = secondsToMessage(world);
       // Sweeps in which nothing is overdue would find nothing; the clock just moves on.
@@ -71,13 +73,12 @@ export function createStage(
       sweeps += 1;
       await attempt((instance) => world.sweep(instance));
     }
-    throw new Error(`lost: ${JSON.stringify(await lookAtJobs(world, keys))}`);
+    throw new Error(`lost: ${JSON.stringify(await lookAtJobs(world, parts))}`);
   };
 
   return {
     ...parts,
     world,
-    keys,
     calls: faults.calls,
     get sweeps() {
       return sweeps;
@@ -86,6 +87,16 @@ export function createStage(
     create: async (more = {}) => {
       const body = { type: parts.type, payload: {}, ...more };
       return String((await ask("/api/jobs", body, [202])).jobId);
+    },
+    enqueue: async (dedupeKey) => {
+      const job = { type: parts.type, payload: {}, dedupeKey };
+      for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
+        const made = await attempt(({ app, ports }) =>
+          Promise.race([app.jobsOf("acme").enqueue(job).catch(ignoreOutage), ports.died]),
+        );
+        if (made) return;
+      }
+      throw new Error("nobody took the job");
     },
     deliver: async () => void (await deliver()),
     loseMessages: () => {
@@ -115,7 +126,7 @@ function createHands(world: World, faults: RunFaults) {
   };
   const attempt: Attempt = async (work) => {
     const instance = serving();
-    const done = await faults.unlessStalled(() => ignoreDeath(work(instance)));
+    const done = await faults.unlessStalled(() => keep(underWay, ignoreDeath(work(instance))));
     if (done !== "stalled") return done;
     standing = instance;
     return undefined;
@@ -136,10 +147,9 @@ function createHands(world: World, faults: RunFaults) {
   };
 }
 
-function createClient(world: World, attempt: Attempt, keys: string[]): Stage["ask"] {
+function createClient(world: World, attempt: Attempt): Stage["ask"] {
   return async (path, body, statuses) => {
     const request = { secret: KEYS.admin, body, idempotencyKey: randomUUID() };
-    keys.push(request.idempotencyKey);
     for (let tries = 1; ; tries += 1) {
       const response = await attempt((instance) =>
         world.request("POST", path, { ...request, instance }),
@@ -157,27 +167,31 @@ function createClient(world: World, attempt: Attempt, keys: string[]): Stage["as
 function watch(instance: Instance, rule: FaultRule, underWay: Set<Promise<unknown>>): void {
   const { fetch } = instance;
   instance.ports.rule = rule;
-  instance.fetch = (request) => {
-    const work = fetch(request);
-    const kept = work.finally(() => underWay.delete(kept)).catch(() => {});
-    underWay.add(kept);
-    return work;
-  };
+  // A delivery is given up by QStash long before an instance that stands still is done with it.
+  instance.fetch = (request) => keep(underWay, fetch(request));
 }
 
-/** How many of the jobs have not ended, whether one should have run by now, and when one will. */
-async function lookAtJobs(world: World, keys: string[]) {
+/** Keeps work for as long as it is under way. */
+function keep<T>(underWay: Set<Promise<unknown>>, work: Promise<T>): Promise<T> {
+  const kept = work.catch(() => {}).finally(() => underWay.delete(kept));
+  underWay.add(kept);
+  return work;
+}
+
+/** How many jobs are still to end, whether one should have run by now, and when one will. */
+async function lookAtJobs(world: World, { type, since }: { type: string; since: string }) {
   const { rows } = await world.database.pg.query<{
     left: number;
     overdue: boolean;
     nextSeconds: number;
   }>(
-    `select count(*)::int as left,
-       coalesce(bool_or(coalesce(lock_until, next_run_at) <= now()), false) as overdue,
+    // A job that is not even made is one that only a sweep can make.
+    `select case when count(*) = 0 then 1 else count(*) - count(finished_at) end::int as left,
+       coalesce(bool_or(coalesce(lock_until, next_run_at) <= now()), count(*) = 0) as overdue,
        coalesce(extract(epoch from min(coalesce(lock_until, next_run_at)) - now())::float8, 0)
          as "nextSeconds"
-     from jobs where idempotency_key = any($1) and finished_at is null`,
-    [keys],
+     from jobs where job_type = $1 and created_at >= $2`,
+    [type, since],
   );
   const [row] = rows;
   if (!row) throw new Error("an aggregate gives one row");
@@ -187,6 +201,10 @@ async function lookAtJobs(world: World, keys: string[]) {
 function secondsToMessage({ qstash }: World): number {
   const dueAt = qstash.pending().map((message) => message.dueAt);
   return Math.max(0, (Math.min(...dueAt) - qstash.now()) / 1000);
+}
+
+function ignoreOutage(error: unknown): undefined {
+  if (!(error instanceof StoreUnavailableError)) throw error;
 }
 
 async function ignoreDeath<T>(work: Promise<T>): Promise<T | undefined> {

@@ -127,8 +127,10 @@ function setUpTheatre(given: Scenario[]): Theatre {
     scenarios,
     play: async (scenario, points) => {
       await world.advance(REST_SECONDS);
+      const { rows } = await world.database.pg.query("select now()::text as since");
       const messagesBefore = world.qstash.counts().messages;
-      const stage = createStage(world, { type: scenario.type, outside, points });
+      const { type } = scenario;
+      const stage = createStage(world, { type, outside, points, since: rows[0].since });
       const faults: string[] = [];
       try {
         await scenario.play(stage);
