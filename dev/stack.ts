@@ -1,6 +1,7 @@
 /** The local stack: everything that the application meets in the cloud, on 127.0.0.1. */
 
-import { mkdir, rm } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
 import { resolve } from "node:path";
 import { readMigrations } from "../src/cli/read-migrations.js";
 import { migrateDatabase } from "../src/compose.js";
@@ -89,11 +90,23 @@ async function startDatabase(
   closers: (() => Promise<void>)[],
 ): Promise<string> {
   const dataDir = resolve(options.dataFolder, "postgres");
-  if (options.fresh) await rm(dataDir, { recursive: true, force: true });
+  if (options.fresh) await clearData(dataDir);
   await mkdir(options.dataFolder, { recursive: true });
   const postgres = await startPostgres({ dataDir, persistent: true });
   closers.push(() => postgres.stop());
   return postgres.url;
+}
+
+/** Deletes the data of last time, unless another stack runs on it: only a server can tell. */
+async function clearData(dataDir: string): Promise<void> {
+  if (!existsSync(dataDir)) return;
+  try {
+    const old = await startPostgres({ dataDir, persistent: false });
+    await old.stop();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`${reason} If nothing runs on ${dataDir}, remove it by hand.`);
+  }
 }
 
 async function startTrigger(

@@ -26,13 +26,25 @@ type SourceReviver = (
 ) => unknown;
 
 /**
+ * More values than this in one body are refused: checking them would hold up the whole instance. A
+ * body of the largest size could hold two million.
+ */
+export const JSON_VALUES_MAX = 200_000;
+/** Nobody reads more refused places than this. */
+const FAULTS_MAX = 100;
+
+/** Fifteen digits without an exponent are always exact, so most bodies need no second look. */
+const MAYBE_INEXACT = /(?:^|[[,:\s])-0|\d[eE]|[\d.]{16}/;
+/** NUL and unpaired surrogates can only come as escapes: the text itself was decoded as UTF-8. */
+const MAYBE_UNSTORABLE = /\\u/;
+
+/**
  * Parses JSON text and lists what would not come back as it was sent.
  *
- * Faults: numbers that a double cannot hold, NUL and lone surrogates (jsonb has neither), and
- * nesting over `depthMax`, which is `JSON_DEPTH_MAX` plus the levels around the payload.
+ * Faults: numbers that a double cannot hold, NUL and lone surrogates (jsonb has neither), nesting
+ * over `depthMax`, which is `JSON_DEPTH_MAX` plus the levels around the payload, and too many values.
  */
 export function parseExactJson(text: string, depthMax: number): ParsedJson {
-  const tooDeep = depthExceeded(text, depthMax);
   // JSON.parse without a reviver does not recurse, so it can tell apart "deep" and "not JSON".
   let value: Json;
   try {
@@ -40,26 +52,47 @@ export function parseExactJson(text: string, depthMax: number): ParsedJson {
   } catch (error) {
     return { ok: false, detail: error instanceof Error ? error.message : "not JSON" };
   }
-  if (tooDeep) {
-    const detail = `payloads may nest up to ${JSON_DEPTH_MAX} levels deep`;
-    return { ok: true, value: null, faults: [{ pointer: "#", detail }] };
-  }
-  const changed = new Map<object, Map<string, string>>();
-  const reviver: SourceReviver = function (name, member, context) {
-    const source = context?.source;
-    if (typeof member === "number" && source !== undefined && !isExactNumber(source)) {
-      const names = changed.get(this) ?? new Map<string, string>();
-      changed.set(this, names.set(name, source));
-    }
-    return member;
-  };
-  const root = { "": JSON.parse(text, reviver as (name: string, value: unknown) => unknown) };
-  value = root[""] as Json;
-  const faults = [...findFaults(value, "#", changed)];
+  const excess = excessOf(text, depthMax);
+  if (excess) return { ok: true, value: null, faults: [{ pointer: "#", detail: excess }] };
+  const changed: Changed = MAYBE_INEXACT.test(text) ? changedNumbers(text) : new Map();
+  const faults: JsonFault[] = [];
+  if (changed.size > 0 || MAYBE_UNSTORABLE.test(text)) collectFaults(value, [], changed, faults);
   if (typeof value === "number" && !isExactNumber(text.trim())) {
     faults.push({ pointer: "#", detail: numberFault(text.trim()) });
   }
   return { ok: true, value, faults };
+}
+
+/** Source texts of inexact numbers, by the path of their holder and their name. */
+type Changed = Map<string, string>;
+
+/**
+ * Finds the numbers that a double cannot hold.
+ *
+ * Shape: a reviver sees inner values first and knows no path, so their holders are looked up in a
+ *        second walk; only bodies with such a number come to it.
+ */
+function changedNumbers(text: string): Changed {
+  const holders = new Map<object, Map<string, string>>();
+  const reviver: SourceReviver = function (name, member, context) {
+    const source = context?.source;
+    if (typeof member === "number" && source !== undefined && !isExactNumber(source)) {
+      const names = holders.get(this) ?? new Map<string, string>();
+      holders.set(this, names.set(name, source));
+    }
+    return member;
+  };
+  const root = JSON.parse(text, reviver as (name: string, value: unknown) => unknown) as Json;
+  const changed: Changed = new Map();
+  if (holders.size === 0) return changed;
+  const visit = (value: Json, path: string[]): void => {
+    if (typeof value !== "object" || value === null) return;
+    const names = holders.get(value);
+    for (const [name, source] of names ?? []) changed.set(pointerOf([...path, name]), source);
+    for (const [name, member] of Object.entries(value)) visit(member, [...path, name]);
+  };
+  visit(root, []);
+  return changed;
 }
 
 /** Tells whether a number's text has the same value after parsing as a double and printing. */
@@ -83,9 +116,10 @@ function decimalOf(source: string): string {
   return `${sign}${significant}e${power}`;
 }
 
-/** Counts brackets outside strings; no recursion, so that 100,000 levels cost nothing. */
-function depthExceeded(text: string, depthMax: number): boolean {
+/** Counts brackets and commas outside strings; no recursion, so that 100,000 levels cost nothing. */
+function excessOf(text: string, depthMax: number): string | undefined {
   let depth = 0;
+  let values = 1;
   let inString = false;
   for (let at = 0; at < text.length; at += 1) {
     const character = text[at];
@@ -95,31 +129,40 @@ function depthExceeded(text: string, depthMax: number): boolean {
     } else if (character === '"') inString = true;
     else if (character === "[" || character === "{") {
       depth += 1;
-      if (depth > depthMax) return true;
+      values += 1;
     } else if (character === "]" || character === "}") depth -= 1;
+    else if (character === ",") values += 1;
+    if (depth > depthMax) return `payloads may nest up to ${JSON_DEPTH_MAX} levels deep`;
+    if (values > JSON_VALUES_MAX) return `a body may hold up to ${JSON_VALUES_MAX} values`;
   }
-  return false;
+  return undefined;
 }
 
-function* findFaults(
-  value: Json,
-  pointer: string,
-  changed: Map<object, Map<string, string>>,
-): Generator<JsonFault> {
+/** Walks a value with one path that grows and shrinks; a pointer is written only for a fault. */
+function collectFaults(value: Json, path: string[], changed: Changed, faults: JsonFault[]): void {
+  if (faults.length >= FAULTS_MAX) return;
   if (typeof value === "string") {
     const detail = textFault(value);
-    if (detail) yield { pointer, detail };
+    if (detail) faults.push({ pointer: pointerOf(path), detail });
+  }
+  if (typeof value === "number" && changed.size > 0) {
+    const source = changed.get(pointerOf(path));
+    if (source !== undefined) {
+      faults.push({ pointer: pointerOf(path), detail: numberFault(source) });
+    }
   }
   if (typeof value !== "object" || value === null) return;
-  const numbers = changed.get(value);
   for (const [name, member] of Object.entries(value)) {
-    const place = `${pointer}/${pointerToken(name)}`;
+    path.push(name);
     const nameFault = Array.isArray(value) ? undefined : textFault(name);
-    if (nameFault) yield { pointer: place, detail: `member name: ${nameFault}` };
-    const source = numbers?.get(name);
-    if (source !== undefined) yield { pointer: place, detail: numberFault(source) };
-    yield* findFaults(member, place, changed);
+    if (nameFault) faults.push({ pointer: pointerOf(path), detail: `member name: ${nameFault}` });
+    collectFaults(member, path, changed, faults);
+    path.pop();
   }
+}
+
+function pointerOf(path: readonly string[]): string {
+  return ["#", ...path.map(pointerToken)].join("/");
 }
 
 /** Escapes a member name for a JSON Pointer in a URI fragment (RFC 6901, section 6). */

@@ -3,8 +3,8 @@
 import * as z from "zod";
 import { JOB_TYPE_PATTERN } from "./job.js";
 
-/** The column is an `integer`. */
-const SEQ_MAX = 2_147_483_647;
+/** The column is an `integer`, and a hop needs one more. */
+const SEQ_MAX = 2_147_483_646;
 
 /**
  * The body of a message; a delivery that does not fit it can never succeed.

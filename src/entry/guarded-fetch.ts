@@ -127,7 +127,8 @@ function toResponse(message: IncomingMessage, method: string): Response {
     for (const value of values ?? []) headers.append(name, value);
   }
   const bodiless = method === "HEAD" || BODILESS_STATUSES.has(statusCode);
-  if (bodiless) message.resume();
+  // Nothing follows by definition; a server that sends on all the same must not be listened to.
+  if (bodiless) message.destroy();
   const body = bodiless ? null : Readable.toWeb(decoded(message));
   return new Response(body as ReadableStream<Uint8Array> | null, {
     status: statusCode,

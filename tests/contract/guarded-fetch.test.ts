@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, test, vi } from "vitest";
 import { createGuardedFetch, type ResolvedAddress } from "../../src/entry/guarded-fetch.js";
-import { hungUp, rejection, startTarget } from "../support/outbound.js";
+import { hungUp, pourForever, rejection, startTarget } from "../support/outbound.js";
 
 const ipv4 = (address: string): ResolvedAddress => ({ address, family: 4 });
 
@@ -230,6 +230,18 @@ describe("it stops when it is told to", () => {
     stop.abort();
     expect(await reading).toBeInstanceOf(Error);
     await hungUp(theirs);
+  });
+
+  test("a body after a status that has none is not listened to", async () => {
+    const answered = Promise.withResolvers<ServerResponse>();
+    await using target = await startTarget((response) => {
+      response.writeHead(205);
+      pourForever(response);
+      answered.resolve(response);
+    });
+    const response = await createGuardedFetch({ allow: target.place })(target.url);
+    expect([response.status, response.body]).toEqual([205, null]);
+    await hungUp(await answered.promise);
   });
 
   test("a cancelled body leaves the connection", async () => {

@@ -1,4 +1,5 @@
 import { JOB_SCENARIOS, RECOVERY_SCENARIOS } from "../support/crash-scenarios.js";
-import { crashManyTimes } from "../support/crash-sweep.js";
+import { crashControls, crashManyTimes } from "../support/crash-sweep.js";
 
 crashManyTimes("crashes upon crashes", [...JOB_SCENARIOS, ...RECOVERY_SCENARIOS], 60);
+crashControls();

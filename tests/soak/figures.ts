@@ -15,65 +15,29 @@ export async function readFigures(
   course: Course,
   evidence: Evidence,
 ): Promise<Figures> {
+  const { told, quiet, actions } = course;
   const count = async (query: string): Promise<[string, number][]> => {
     const { rows } = await stage.pool.query<Counted>(`${query} group by 1 order by 2 desc, 1`);
     return rows.map(({ name, count }) => [name, count]);
   };
-  const { told, damage, quiet, actions } = course;
-  const { deliveries, fleet, qstash } = stage;
-  const published = qstash.counts();
+  const effectRuns = evidence.effects.reduce((sum, { runs }) => sum + runs.length, 0);
   return [
     ["clients", Object.entries({ "jobs accepted": told.jobIds.size, ...told.counts })],
     ["jobs by state", await count("select status as name, count(*)::int from jobs")],
     ["attempts by outcome", await count("select outcome as name, count(*)::int from job_attempts")],
-    [
-      "leases",
-      [
-        ["claimed by a delivery", evidence.attempts.filter(({ by }) => by === "delivery").length],
-        ["claimed by a sweep", evidence.attempts.filter(({ by }) => by === "sweep").length],
-        ...(await count(
-          `select case when late_at is null then 'taken over, holder silent'
-             else 'taken over, then a late finish' end as name, count(*)::int
-           from job_attempts where outcome = 'lease_expired'`,
-        )),
-      ],
-    ],
+    ["leases", [...claims(evidence), ...(await count(TAKEOVERS))]],
     [
       "effects",
       [
-        ["run", evidence.effects.reduce((sum, { runs }) => sum + runs.length, 0)],
+        ["run", effectRuns],
         ...(await count("select state as name, count(*)::int from job_effects")),
       ],
     ],
-    ["deliveries by answer", sorted(deliveries.answers)],
-    [
-      "messages",
-      [
-        ["published", published.messages],
-        ["refused publishes", published.refusedPublishes],
-        ["recognised as repeats", published.deduplicated],
-        ...(await count(
-          `select case when data ? 'failed' then 'marked as not published'
-             else 'published again: ' || coalesce(data ->> 'why', '?') end as name, count(*)::int
-           from job_events where kind = 'published'`,
-        )),
-        ["late", deliveries.late],
-        ["repeated later", deliveries.copies],
-      ],
-    ],
+    ["deliveries by answer", sorted(stage.deliveries.answers)],
+    ["messages", [...messages(stage), ...(await count(PUBLISHES))]],
     ["sweeps that came to their end", sorted(evidence.sweeps)],
     ["operators", sorted(actions)],
-    [
-      "faults",
-      [
-        ["processes killed", fleet.kills],
-        ["processes that ended by themselves", fleet.unaskedEnds],
-        ["processes started", evidence.boots],
-        ["database outages", damage.databaseOutages],
-        ["QStash outages", damage.qstashOutages],
-        ["windows of early deliveries", damage.earlyWindows],
-      ],
-    ],
+    ["faults", faults(stage, course, evidence)],
     [
       "quiet",
       [
@@ -82,6 +46,44 @@ export async function readFigures(
         ["unfinished", quiet.unfinished],
       ],
     ],
+  ];
+}
+
+const TAKEOVERS = `select case when late_at is null then 'taken over, holder silent'
+    else 'taken over, then a late finish' end as name, count(*)::int
+  from job_attempts where outcome = 'lease_expired'`;
+
+const PUBLISHES = `select case when data ? 'failed' then 'marked as not published'
+    else 'published again: ' || coalesce(data ->> 'why', '?') end as name, count(*)::int
+  from job_events where kind = 'published'`;
+
+function claims({ attempts }: Evidence): [string, number][] {
+  const count = (by: string): number => attempts.filter((each) => each.by === by).length;
+  return [
+    ["claimed by a delivery", count("delivery")],
+    ["claimed by a sweep", count("sweep")],
+  ];
+}
+
+function messages({ qstash, deliveries }: Stage): [string, number][] {
+  const published = qstash.counts();
+  return [
+    ["published", published.messages],
+    ["refused publishes", published.refusedPublishes],
+    ["recognised as repeats", published.deduplicated],
+    ["late", deliveries.late],
+    ["repeated later", deliveries.copies],
+  ];
+}
+
+function faults({ fleet }: Stage, { damage }: Course, { boots }: Evidence): [string, number][] {
+  return [
+    ["processes killed", fleet.kills],
+    ["processes that ended by themselves", fleet.unaskedEnds],
+    ["processes started", boots],
+    ["database outages", damage.databaseOutages],
+    ["QStash outages", damage.qstashOutages],
+    ["windows of early deliveries", damage.earlyWindows],
   ];
 }
 

@@ -20,9 +20,10 @@ interface AttemptEnd {
   late: string | null;
 }
 
-/** Lists what is wrong with the end of a run. */
-export async function faultsOf(stage: Stage, scenario: Scenario): Promise<string[]> {
+/** Lists what is wrong with the end of a run, and counts the attempts that it took. */
+export async function lookAtEnd(stage: Stage, scenario: Scenario) {
   const jobs = await endsOf(stage);
+  const attempts = jobs.reduce((sum, job) => sum + job.attempts, 0);
   const faults: string[] = [];
   if (jobs.length !== scenario.jobs) faults.push(`${jobs.length} jobs, not ${scenario.jobs}`);
   for (const job of jobs) {
@@ -30,11 +31,14 @@ export async function faultsOf(stage: Stage, scenario: Scenario): Promise<string
     const expected = inDoubt ? "dead_letter" : scenario.ends;
     if (job.status !== expected) faults.push(`ended as ${job.status} with ${job.code}`);
     faults.push(...attemptFaults(job, await attemptsOf(stage, job.id)));
+    const times = stage.outside.times(job.id, UNREPEATABLE);
+    if (times > 1) faults.push(`${UNREPEATABLE} happened ${times} times`);
     if (scenario.handler === "performs") faults.push(...(await effectFaults(stage, job)));
   }
   const internal = stage.world.logs.splice(0).filter(({ event }) => event === "request_failed");
   faults.push(...internal.filter(({ code }) => code === "internal").map((log) => `${log.error}`));
-  return [...faults, ...(await lateFaults(stage, scenario, jobs))];
+  faults.push(...(await lateFaults(stage, scenario, jobs)));
+  return { faults, attempts };
 }
 
 async function endsOf({ world, type, since }: Stage): Promise<JobEnd[]> {
@@ -86,7 +90,6 @@ async function effectFaults({ world, outside }: Stage, job: JobEnd): Promise<str
     const times = outside.times(job.id, effect);
     const row = rows.find(({ name }) => name === effect);
     const isDone = row?.state === "done";
-    if (effect === UNREPEATABLE && times > 1) faults.push(`${effect} happened ${times} times`);
     if (isDone && times === 0) faults.push(`${effect} is recorded and never happened`);
     if (job.status !== "completed") continue;
     if (!isDone) faults.push(`${effect} is ${row?.state} although the job is completed`);

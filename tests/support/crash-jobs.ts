@@ -17,7 +17,7 @@ export interface Outside {
   times(jobId: string, effect: string): number;
   /** Jobs that fail until somebody mends what they need. */
   mended: Set<string>;
-  /** While true, handlers that may wait do: `reached` resolves once one does, `release` lets it go. */
+  /** Holds handlers at the gate: `reached` resolves once one is there, `release` lets it go on. */
   hold(): { reached: Promise<void>; release: () => void };
   /** Where a handler waits, if anybody holds it. */
   gate(): Promise<void>;
@@ -86,6 +86,7 @@ const handlers = {
     }
     return results;
   },
+  careless: ({ operationId }, { perform }) => ({ times: perform(operationId, UNREPEATABLE) }),
   doubts: async ({ once, operationId }, { perform }) =>
     once(
       "charge",

@@ -10,6 +10,8 @@ export interface Scenario {
   /** How many jobs it creates. */
   jobs: number;
   ends: "completed" | "dead_letter" | "cancelled";
+  /** How many sweeps it takes when nothing goes wrong; none where it is left out. */
+  sweeps?: number;
   /** Code has no idempotency key, so what it does late makes another job. */
   mayRepeat?: true;
   /** An effect whose end is not known may leave its job to a human. */
@@ -171,6 +173,7 @@ export const RECOVERY_SCENARIOS: Scenario[] = [
     handler: "waits",
     jobs: 1,
     ends: "completed",
+    sweeps: 1,
     play: async (stage) => {
       await stage.create();
       const { reached, release } = stage.outside.hold();
@@ -188,6 +191,7 @@ export const RECOVERY_SCENARIOS: Scenario[] = [
     handler: "completes",
     jobs: 1,
     ends: "completed",
+    sweeps: 1,
     play: async (stage) => {
       stage.outage(true);
       await stage.create();
@@ -200,6 +204,7 @@ export const RECOVERY_SCENARIOS: Scenario[] = [
     handler: "completes",
     jobs: 1,
     ends: "completed",
+    sweeps: 1,
     play: async (stage) => {
       stage.outage(true);
       await stage.create();
@@ -210,11 +215,12 @@ export const RECOVERY_SCENARIOS: Scenario[] = [
   {
     name: "a probe and then the vanished",
     handler: "completes",
-    jobs: 2,
+    jobs: 3,
     ends: "completed",
+    sweeps: 2,
     play: async (stage) => {
-      await stage.create();
-      await stage.create();
+      const job = { type: stage.type, payload: {} };
+      await stage.ask("/api/jobs/batch", { jobs: [job, job, job] }, ACCEPTED);
       stage.loseMessages();
       await stage.recover();
     },
@@ -256,6 +262,7 @@ export const RECOVERY_SCENARIOS: Scenario[] = [
     handler: "completes",
     jobs: 1,
     ends: "completed",
+    sweeps: 1,
     play: async (stage) => {
       await stage.create();
       await stage.ask(`/api/types/${stage.type}/pause`, {}, [200]);

@@ -6,7 +6,6 @@ import type { Json } from "../../src/core/job.js";
 import { StoreUnavailableError } from "../../src/core/ports.js";
 import { injectFaults, type Point, type RunFaults } from "./crash-faults.js";
 import type { Outside } from "./crash-jobs.js";
-import type { FaultRule } from "./faulty.js";
 import { type Instance, isInstanceDeath, KEYS, type World } from "./world.js";
 
 /** How often a platform's cron sweeps. */
@@ -38,7 +37,7 @@ export interface Stage {
   /** Creates a job from code in the same deployment, which repeats that until it has an answer. */
   enqueue(dedupeKey: string): Promise<void>;
   /** Lets deliveries, time and sweeps do their work until there are jobs, and all have ended. */
-  recover(): Promise<void>;
+  recover(options?: { sweeps: boolean }): Promise<void>;
   /** Lets an instance that stood still do the rest of its work, late. */
   wake(): Promise<void>;
   /** The run's jobs are those of its type that were created from this instant on. */
@@ -55,11 +54,12 @@ export function createStage(
 ): Stage {
   const { qstash } = world;
   const faults = injectFaults(world, parts.points);
-  const { attempt, deliver, wake } = createHands(world, faults);
+  const { wake } = faults;
+  const { attempt, deliver } = createHands(world, faults);
   const ask = createClient(world, attempt);
   let sweeps = 0;
 
-  const recover = async (): Promise<void> => {
+  const recover: Stage["recover"] = async (options = { sweeps: true }) => {
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
       while (await deliver());
       const { left, overdue, nextSeconds } = await lookAtJobs(world, parts);
@@ -69,7 +69,7 @@ export function createStage(
       const step = Math.min(toMessage, overdue ? SWEEP_SECONDS : nextSeconds);
       if (step > INVOCATION_SECONDS_MAX) await wake();
       await world.advance(step + 0.001);
-      if (!overdue || toMessage <= SWEEP_SECONDS) continue;
+      if (!options.sweeps || !overdue || toMessage <= SWEEP_SECONDS) continue;
       sweeps += 1;
       await attempt((instance) => world.sweep(instance));
     }
@@ -114,19 +114,18 @@ type Attempt = <T>(work: (instance: Instance) => Promise<T>) => Promise<T | unde
 
 /** What makes instances work, and replaces them when they no longer do. */
 function createHands(world: World, faults: RunFaults) {
-  const underWay = new Set<Promise<unknown>>();
   let standing: Instance | undefined;
 
   /** The instance that serves from now on; dead and standing ones are replaced, as platforms do. */
   const serving = (): Instance => {
     if (world.instance.ports.isDead || world.instance === standing) world.use(world.newInstance());
     const { instance } = world;
-    if (instance.ports.rule !== faults.rule) watch(instance, faults.rule, underWay);
+    if (instance.ports.rule !== faults.rule) watch(instance, faults);
     return instance;
   };
   const attempt: Attempt = async (work) => {
     const instance = serving();
-    const done = await faults.unlessStalled(() => keep(underWay, ignoreDeath(work(instance))));
+    const done = await faults.unlessStalled(() => ignoreDeath(work(instance)));
     if (done !== "stalled") return done;
     standing = instance;
     return undefined;
@@ -139,10 +138,6 @@ function createHands(world: World, faults: RunFaults) {
       if (delivered === "none") return false;
       expect(delivered?.status, delivered?.body).not.toBe(500);
       return true;
-    },
-    wake: async (): Promise<void> => {
-      faults.wake();
-      await Promise.allSettled(underWay);
     },
   };
 }
@@ -163,19 +158,12 @@ function createClient(world: World, attempt: Attempt): Stage["ask"] {
   };
 }
 
-/** Counts and strikes the calls of an instance, and keeps what it is asked to do. */
-function watch(instance: Instance, rule: FaultRule, underWay: Set<Promise<unknown>>): void {
+/** Counts and strikes the calls of an instance. */
+function watch(instance: Instance, faults: RunFaults): void {
   const { fetch } = instance;
-  instance.ports.rule = rule;
-  // A delivery is given up by QStash long before an instance that stands still is done with it.
-  instance.fetch = (request) => keep(underWay, fetch(request));
-}
-
-/** Keeps work for as long as it is under way. */
-function keep<T>(underWay: Set<Promise<unknown>>, work: Promise<T>): Promise<T> {
-  const kept = work.catch(() => {}).finally(() => underWay.delete(kept));
-  underWay.add(kept);
-  return work;
+  instance.ports.rule = faults.rule;
+  // QStash gives up a delivery long before an instance that stands still is done with it.
+  instance.fetch = (request) => faults.follow(fetch(request));
 }
 
 /** How many jobs are still to end, whether one should have run by now, and when one will. */

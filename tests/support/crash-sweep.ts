@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
-import { faultsOf } from "./crash-checks.js";
+import { lookAtEnd } from "./crash-checks.js";
 import { POINT_FAULTS, type Point } from "./crash-faults.js";
 import { crashJob, createOutside } from "./crash-jobs.js";
 import type { Scenario } from "./crash-scenarios.js";
@@ -27,6 +27,7 @@ const TIMEOUT_MS = 120_000;
 /** What a run cost, and what was wrong at its end. */
 interface Run {
   calls: readonly string[];
+  attempts: number;
   messages: number;
   sweeps: number;
   faults: string[];
@@ -53,22 +54,79 @@ export function crashSweep(title: string, scenarios: Scenario[]): void {
     async (each) => {
       const clean = await theatre.play(each, []);
       expect(clean.faults).toEqual([]);
+      expect(clean.sweeps).toBe(each.sweeps ?? 0);
       const found: string[] = [];
       for (const [at, call] of clean.calls.entries()) {
         if (HOUSEKEEPING.has(call) && kept.has(call)) continue;
         kept.add(call);
         calls += 1;
-        for (const fault of POINT_FAULTS) {
-          const run = await theatre.play(each, [{ number: at + 1, fault }]);
-          points += 1;
-          const faults = [...run.faults, ...costsOf(run, clean, 1)];
-          found.push(...faults.map((text) => `${fault} at ${at + 1} (${call}): ${text}`));
-        }
+        points += POINT_FAULTS.length;
+        found.push(...(await strike(theatre, each, clean, at + 1)));
       }
       expect(found).toEqual([]);
     },
     TIMEOUT_MS,
   );
+}
+
+/** Strikes one call of a scenario with each fault; lists what was wrong at the ends. */
+async function strike(
+  theatre: Theatre,
+  scenario: Theatre["scenarios"][number],
+  clean: Run,
+  number: number,
+): Promise<string[]> {
+  const found: string[] = [];
+  for (const fault of POINT_FAULTS) {
+    const run = await theatre.play(scenario, [{ number, fault }]);
+    // What a client repeats by itself costs nothing but that call.
+    const costs = costsOf(run, clean, fault === "repeat" ? 0 : 1);
+    if (fault === "repeat" && run.attempts !== clean.attempts) costs.push("another attempt");
+    const faults = [...run.faults, ...costs];
+    found.push(
+      ...faults.map((text) => `${fault} at ${number} (${clean.calls[number - 1]}): ${text}`),
+    );
+  }
+  return found;
+}
+
+/** Makes the tests that show that a crash sweep finds what it looks for. */
+export function crashControls(): void {
+  const story = { jobs: 1, ends: "completed" } as const;
+  const theatre = setUpTheatre([
+    {
+      ...story,
+      name: "an effect outside of the ledger",
+      handler: "careless",
+      play: async (stage) => {
+        await stage.create();
+        await stage.recover();
+      },
+    },
+    {
+      ...story,
+      name: "deliveries alone",
+      handler: "completes",
+      play: async (stage) => {
+        await stage.create();
+        await stage.recover({ sweeps: false });
+      },
+    },
+  ]);
+  const [careless, unswept] = theatre.scenarios;
+
+  test("control: an effect outside of the ledger happens twice", async () => {
+    if (!careless) throw new Error("there are two scenarios");
+    const clean = await theatre.play(careless, []);
+    const found = await strike(theatre, careless, clean, clean.calls.indexOf("store.finish") + 1);
+    expect(found.join()).toContain("crash_before at 4 (store.finish): second happened 2 times");
+  });
+
+  test("control: without sweeps a job is lost where its publish is", async () => {
+    if (!unswept) throw new Error("there are two scenarios");
+    const run = await theatre.play(unswept, [{ number: 2, fault: "crash_before" }]);
+    expect(run.faults.join()).toContain("lost");
+  });
 }
 
 /** Makes one test in which several faults strike each run, of any scenario. */
@@ -131,17 +189,16 @@ function setUpTheatre(given: Scenario[]): Theatre {
       const messagesBefore = world.qstash.counts().messages;
       const { type } = scenario;
       const stage = createStage(world, { type, outside, points, since: rows[0].since });
-      const faults: string[] = [];
-      try {
-        await scenario.play(stage);
-        faults.push(...(await faultsOf(stage, scenario)));
-      } catch (error) {
-        faults.push(String(error));
-        stage.outage(false);
-        stage.loseMessages();
-      }
+      const end = await scenario
+        .play(stage)
+        .then(() => lookAtEnd(stage, scenario))
+        .catch((error) => {
+          stage.outage(false);
+          stage.loseMessages();
+          return { faults: [String(error)], attempts: 0 };
+        });
       const messages = world.qstash.counts().messages - messagesBefore;
-      return { calls: stage.calls, sweeps: stage.sweeps, messages, faults };
+      return { calls: stage.calls, sweeps: stage.sweeps, messages, ...end };
     },
   };
 }

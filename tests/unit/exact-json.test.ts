@@ -72,6 +72,17 @@ describe("a payload is exact or refused with its place", () => {
     expect(faultsOf(`["${"[".repeat(1000)}"]`)).toEqual([]);
   });
 
+  test("a body with more values than anybody checks in time is refused as a whole", () => {
+    expect(faultsOf(`[${"1,".repeat(199_997)}1]`)).toEqual([]);
+    expect(faultsOf(`[${"1,".repeat(200_001)}1]`)).toMatchObject([{ pointer: "#" }]);
+    expect(faultsOf(`[${"[],".repeat(1_000_000)}[]]`)).toHaveLength(1);
+    expect(faultsOf(`{"a":"${",".repeat(300_000)}"}`)).toEqual([]);
+  });
+
+  test("no more faults are listed than anybody reads", () => {
+    expect(faultsOf(`[${'"\\u0000",'.repeat(500)}1]`).length).toBeLessThanOrEqual(100);
+  });
+
   test("__proto__ is a plain member name and pollutes nothing (C16)", () => {
     const parsed = parseExactJson('{"__proto__":{"isAdmin":true}}', 64);
     if (!parsed.ok) throw new Error(parsed.detail);
