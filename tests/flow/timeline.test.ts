@@ -225,6 +225,7 @@ describe("what operators and messages do", () => {
     await delivered;
     const { items } = await timeline(jobId);
     expect(items.slice(1)).toMatchObject([
+      { kind: "published", seq: 1 },
       { kind: "claimed", attempt: 1 },
       {
         kind: "attempt_finished",
