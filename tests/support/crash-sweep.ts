@@ -20,6 +20,11 @@ const HOUSEKEEPING = new Set([
   ...["store.recordSweep", "store.takeAlerts", "store.dueSchedules", "store.rollUpStats"],
   ...["store.purgeIdempotencyRecords", "store.pruneJobs", "store.pruneMonitoring"],
 ]);
+/** Calls that hand out messages once; a repeat gets none, and the jobs count as vanished messages. */
+const HANDED_OUT = new Set([
+  ...["store.recoverLeases", "store.takeUnpublished", "store.takeVanished"],
+  ...["store.probeSilentTypes", "store.takeNudged", "trigger.publish"],
+]);
 /** Later than most calls of any scenario; a fault beyond the last call strikes nothing. */
 const LATE_CALL = 20;
 const TIMEOUT_MS = 120_000;
@@ -89,8 +94,10 @@ async function strike(
   const found: string[] = [];
   for (const fault of faultsAt(number)) {
     const run = await theatre.play(scenario, [{ number, fault }]);
-    // What a client repeats by itself costs nothing but that call.
-    const costs = costsOf(run, clean, fault === "repeat" ? 0 : 1);
+    // What a client repeats by itself costs nothing but that call; what a sweep took before its
+    // answer was lost is found by a later one.
+    const isFree = fault === "repeat" && !HANDED_OUT.has(clean.calls[number - 1] ?? "");
+    const costs = costsOf(run, clean, isFree ? 0 : 1);
     if (fault === "repeat" && run.attempts !== clean.attempts) costs.push("another attempt");
     const faults = [...run.faults, ...costs];
     found.push(
