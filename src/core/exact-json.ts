@@ -54,13 +54,34 @@ export function parseExactJson(text: string, depthMax: number): ParsedJson {
   }
   const excess = excessOf(text, depthMax);
   if (excess) return { ok: true, value: null, faults: [{ pointer: "#", detail: excess }] };
-  const changed: Changed = MAYBE_INEXACT.test(text) ? changedNumbers(text) : new Map();
+  const mayBeInexact = MAYBE_INEXACT.test(text);
+  const changed: Changed = mayBeInexact && GIVES_SOURCE ? changedNumbers(text) : new Map();
   const faults: JsonFault[] = [];
+  const placeless = mayBeInexact && !GIVES_SOURCE ? inexactNumberIn(text) : undefined;
+  if (placeless !== undefined) faults.push({ pointer: "#", detail: numberFault(placeless) });
   if (changed.size > 0 || MAYBE_UNSTORABLE.test(text)) collectFaults(value, [], changed, faults);
-  if (typeof value === "number" && !isExactNumber(text.trim())) {
+  if (GIVES_SOURCE && typeof value === "number" && !isExactNumber(text.trim())) {
     faults.push({ pointer: "#", detail: numberFault(text.trim()) });
   }
   return { ok: true, value, faults };
+}
+
+/** Node 20 does not hand the source text of a number to a reviver; then its place is not known. */
+const GIVES_SOURCE = (() => {
+  let given: string | undefined;
+  const reviver: SourceReviver = (_name, value, context) => {
+    given = context?.source;
+    return value;
+  };
+  JSON.parse("1", reviver as (name: string, value: unknown) => unknown);
+  return given === "1";
+})();
+
+/** Finds the first number of a JSON text that a double cannot hold, without its place. */
+export function inexactNumberIn(text: string): string | undefined {
+  const withoutStrings = text.replace(/"(?:[^"\\]|\\.)*"/g, '""');
+  const numbers = withoutStrings.match(/-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g) ?? [];
+  return numbers.find((number) => !isExactNumber(number));
 }
 
 /** Source texts of inexact numbers, by the path of their holder and their name. */

@@ -1,6 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isExactNumber, JSON_DEPTH_MAX, parseExactJson } from "../../src/core/exact-json.js";
+import {
+  inexactNumberIn,
+  isExactNumber,
+  JSON_DEPTH_MAX,
+  parseExactJson,
+} from "../../src/core/exact-json.js";
 import { canonicalText, fingerprint } from "../../src/core/fingerprint.js";
 import type { Json } from "../../src/core/job.js";
 
@@ -40,6 +45,12 @@ describe("a payload is exact or refused with its place", () => {
     "100000000000000000000",
   ])("the number %s is kept", (number) => {
     expect(faultsOf(`[${number}]`)).toEqual([]);
+  });
+
+  test("where the runtime gives no source text, an inexact number is still found", () => {
+    expect(inexactNumberIn('{"a":{"id":9007199254740993}}')).toBe("9007199254740993");
+    expect(inexactNumberIn('["9007199254740993 \\" 1e400", -0.0]')).toBe("-0.0");
+    expect(inexactNumberIn('{"1e400":[0.1,1e5,-7,"-0"]}')).toBeUndefined();
   });
 
   test("every double that JavaScript prints is exact", () => {
