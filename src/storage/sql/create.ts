@@ -21,11 +21,15 @@ export async function create(
   jobs: NewJob[],
   shape: ResponseShape,
 ): Promise<CreateOutcome> {
-  const items = JSON.stringify(jobs.map((job, at) => ({ ...job, fresh: shape.fresh[at] })));
+  const items = JSON.stringify(jobs);
+  // Without the payloads: they are most of the request, and the answer holds none of them.
+  const answers = JSON.stringify(
+    jobs.map(({ id, type, dedupeKey }, at) => ({ id, type, dedupeKey, fresh: shape.fresh[at] })),
+  );
   try {
     const [, rows] = await db.batch<[unknown[], CreateRow[]]>([
       insertStatement(request, items),
-      respondStatement(request, items, shape),
+      respondStatement(request, answers, shape),
     ]);
     return toOutcome(rows);
   } catch (error) {
