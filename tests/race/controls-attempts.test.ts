@@ -58,8 +58,9 @@ describe("claims", () => {
   test("without looking for its own token, a repeated claim takes a second job", async () => {
     const job = await queued(race);
     await queued(race);
-    const cut = "lock_token = (select lock_token from request)";
-    const { store, client } = await race.begin([{ statement: "claim", cut, into: "false" }]);
+    const cut = "from jobs where lock_token = (select lock_token from request)";
+    const into = "from jobs where false";
+    const { store, client } = await race.begin([{ statement: "claim", cut, into }]);
     const lockToken = randomUUID();
     await claimFor(store, job, { lockToken });
     await client.query("savepoint claimed");
@@ -160,9 +161,11 @@ describe("the lock token", () => {
     await race.store.beginEffect({ ...attempt, name: "charge" }, true);
     const cut = "and e.lock_token is distinct from p.lock_token";
     const store = await race.edited([{ statement: "settle-effect", cut }]);
-    await store.settleEffect(attempt.jobId, "charge", { outcome: "not_done" }, action());
+    const settlement = { outcome: "done", result: null } as const;
+    await store.settleEffect(attempt.jobId, "charge", settlement, action());
+    const end = { kind: "not_done", trace: null } as const;
 
-    expect(await race.store.endEffect({ ...attempt, name: "charge" }, DONE)).toBe(false);
+    expect(await race.store.endEffect({ ...attempt, name: "charge" }, end)).toBe(false);
   });
 });
 

@@ -114,7 +114,7 @@ const BATCH_MEAN = 7;
 
 function writeOrder(random: Random, number: number): Order {
   const key = `order-${number}`;
-  if (random.happens(0.94)) {
+  if (random.happens(0.85)) {
     return { key, path: "/api/jobs", body: JSON.stringify(writeJob(random)) };
   }
   const jobs = Array.from({ length: random.integer(2, 2 * BATCH_MEAN - 2) }, () =>

@@ -12,7 +12,7 @@ export interface SoakOptions {
   rate: number;
 }
 
-export const HELP = `npm run soak -- [--minutes 3] [--processes 4] [--seed 1] [--speed 10] [--rate 20]
+export const HELP = `npm run soak -- [--minutes 3] [--processes 4] [--seed 1] [--speed 10] [--rate 40]
 
 Runs jobs through several application processes while messages are lost, late, early and repeated,
 processes are killed, and the database and QStash go away; then lets everything come to rest, and
@@ -49,7 +49,7 @@ export function readOptions(args: string[]): SoakOptions | undefined {
     processes: Math.round(number("processes", 4, 1, 16)),
     seed: Math.round(number("seed", 1, 0, 2 ** 31)),
     speed: number("speed", 10, 1, 30),
-    rate: number("rate", 20, 1, 200),
+    rate: number("rate", 40, 1, 200),
   };
 }
 

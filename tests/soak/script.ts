@@ -82,7 +82,7 @@ function writeEffect(random: Random, n: number): Effect {
 }
 
 export const pickType = (random: Random): SoakType =>
-  random.happens(0.03)
+  random.happens(0.02)
     ? SOAK_TYPES.rude
     : random.pick([
         SOAK_TYPES.plain,

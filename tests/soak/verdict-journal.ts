@@ -63,13 +63,15 @@ export async function historyFaults(pool: pg.Pool, { attempts }: Evidence): Prom
   const { rows } = await pool.query<HistoryRow>(
     "select job_id, lock_token, number, outcome, late_outcome from job_attempts",
   );
-  const byToken = new Map(rows.map((row) => [row.lock_token, row]));
+  // By both: a claim that is repeated after its first try was lost, lease and all, may bring its
+  // token to another job.
+  const known = new Map(rows.map((row) => [`${row.job_id}/${row.lock_token}`, row]));
   return attempts.flatMap((attempt) => {
-    const row = byToken.get(attempt.token);
+    const row = known.get(`${attempt.job}/${attempt.token}`);
     const name = `${attempt.job} attempt ${attempt.attempt}`;
     if (!row) return [`${name} has no history row`];
-    if (row.job_id !== attempt.job || row.number !== attempt.attempt) {
-      return [`${name} stands in the history as attempt ${row.number} of ${row.job_id}`];
+    if (row.number !== attempt.attempt) {
+      return [`${name} stands in the history as attempt ${row.number}`];
     }
     return endFaults(name, attempt, row);
   });

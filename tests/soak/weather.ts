@@ -30,7 +30,7 @@ export async function runWeather(
   };
   for (const neon of neons) unsteady(neon);
   await Promise.all([
-    repeat(random.fork("kills"), stop, [1500, 5000], async (chance) => {
+    repeat(random.fork("kills"), stop, [2500, 7500], async (chance) => {
       stage.fleet.kill(chance.integer(0, stage.fleet.size - 1));
     }),
     repeat(random.fork("databases"), stop, [3000, 9000], async (chance) => {

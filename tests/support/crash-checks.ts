@@ -80,12 +80,17 @@ function attemptFaults(job: JobEnd, attempts: AttemptEnd[]): string[] {
 }
 
 /** The ledger, the result and the world outside agree. */
-async function effectFaults({ world, outside }: Stage, job: JobEnd): Promise<string[]> {
+async function effectFaults(stage: Stage, job: JobEnd): Promise<string[]> {
+  const { world, outside } = stage;
   const { rows } = await world.database.pg.query<{ name: string; state: string; result: unknown }>(
     "select name, state, result_json as result from job_effects where job_id = $1",
     [job.id],
   );
   const faults: string[] = [];
+  const doubted = rows.find(({ name }) => name === UNREPEATABLE)?.state === "started";
+  // Only an instance that thaws late can tell the end after the doubt.
+  const isTold = stage.points.some(({ fault }) => fault === "late");
+  if (job.status === "dead_letter" && !doubted && !isTold) faults.push("no effect is in doubt");
   for (const effect of EFFECTS) {
     const times = outside.times(job.id, effect);
     const row = rows.find(({ name }) => name === effect);
@@ -101,7 +106,7 @@ async function effectFaults({ world, outside }: Stage, job: JobEnd): Promise<str
 /** Messages and instances that come after the end change nothing any more (I2, I10). */
 async function lateFaults(stage: Stage, scenario: Scenario, before: JobEnd[]): Promise<string[]> {
   const { qstash } = stage.world;
-  await stage.wake();
+  await stage.thaw();
   if (qstash.pending().length > 0) await stage.world.runUntilIdle();
   const after = new Map((await endsOf(stage)).map((job) => [job.id, JSON.stringify(job)]));
   const faults: string[] = [];

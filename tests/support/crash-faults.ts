@@ -2,11 +2,11 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Call, CallFault } from "./faulty.js";
-import type { World } from "./world.js";
+import type { Instance, World } from "./world.js";
 
 /**
  * Besides the faults of the ports: the answer is lost once, and the client itself repeats the call;
- * or the instance stands still before the call and goes on late, when everybody has given it up.
+ * or the instance freezes before the call, is given up by everybody, and thaws late.
  */
 export type PointFault = CallFault | "repeat" | "late";
 export const POINT_FAULTS: PointFault[] = [
@@ -24,10 +24,10 @@ export interface Point {
   fault: PointFault;
 }
 
-/** Calls of an attempt go on just before another attempt of the job ends, all others after the end. */
+/** Frozen in these, an instance thaws when another attempt is about to end; else after the end. */
 const OVERTAKEN = ["claim", "claimDue", "heartbeat", "beginEffect", "endEffect", "finish"];
 
-/** Work that one request began; it may go on after its caller has given it up. */
+/** What somebody waits for; it may go on after that. */
 interface Work {
   giveUp: () => void;
   ended: Promise<unknown>;
@@ -35,16 +35,17 @@ interface Work {
 
 /** The faults of one run. */
 export interface RunFaults {
-  /** The rule for the ports of every instance of the run. */
-  rule(call: Call): CallFault | undefined | Promise<undefined>;
+  /** The rule for the ports of an instance of the run. */
+  rule(call: Call, instance: Instance): CallFault | undefined | Promise<undefined>;
   /** Calls so far, by port and method. */
   calls: string[];
-  /** Waits for the work, but not for an instance that stands still: then it gives `"stalled"`. */
-  unlessStalled<T>(work: () => Promise<T>): Promise<T | "stalled">;
-  /** Tells that the work at hand is this, although its caller may give it up earlier. */
+  /** Waits for an instance's work, but not when it freezes: then it gives `"frozen"`. */
+  unlessFrozen<T>(instance: Instance, work: () => Promise<T>): Promise<T | "frozen">;
+  /** Tells that the work at hand is this, although whoever waits for it may give it up earlier. */
   follow<T>(ended: Promise<T>): Promise<T>;
-  /** Lets an instance go on that stood still, to the end of its work. */
-  wake(): Promise<void>;
+  isFrozen(instance: Instance): boolean;
+  /** Lets a frozen instance go on, to the end of its work. */
+  thaw(): Promise<void>;
   /** QStash refuses publishes of its own accord, until it is over. */
   outage(on: boolean): void;
 }
@@ -52,49 +53,65 @@ export interface RunFaults {
 /** Counts the calls of a run, and strikes those of the points. */
 export function injectFaults(world: World, points: readonly Point[]): RunFaults {
   const calls: string[] = [];
-  const woken = Promise.withResolvers<undefined>();
-  const atHand = new AsyncLocalStorage<Work>();
   const network = disturb(world);
-  const standing: Work[] = [];
-  let isOvertaken = false;
-  const wake = async (): Promise<void> => {
-    woken.resolve(undefined);
-    await Promise.allSettled(standing.map(({ ended }) => ended));
-  };
+  const ice = createIce();
   return {
+    ...ice,
     calls,
-    wake,
     outage: network.outage,
-    async unlessStalled(work) {
-      const stalled = Promise.withResolvers<"stalled">();
-      const own: Work = { giveUp: () => stalled.resolve("stalled"), ended: stalled.promise };
-      own.ended = atHand.run(own, work);
-      return Promise.race([own.ended as ReturnType<typeof work>, stalled.promise]);
-    },
-    follow(ended) {
-      const own = atHand.getStore();
-      if (own) own.ended = ended;
-      return ended;
-    },
-    rule({ port, method }) {
+    rule({ port, method }, instance) {
       network.lift();
       calls.push(`${port}.${method}`);
       const fault = points.find(({ number }) => number === calls.length)?.fault;
-      if (fault === "late") {
-        const own = atHand.getStore();
-        if (own) standing.push(own);
-        isOvertaken = OVERTAKEN.includes(method);
-        own?.giveUp();
-        return woken.promise;
-      }
-      if (isOvertaken && method === "finish") {
-        isOvertaken = false;
-        return wake().then(() => undefined);
-      }
+      if (fault === "late") ice.freeze(instance, OVERTAKEN.includes(method));
+      if (ice.isFrozen(instance)) return ice.thawed;
+      if (method === "finish" && ice.isOvertaken()) return ice.thaw().then(() => undefined);
       if (fault === "crash_before" || fault === "crash_after") return fault;
+      if (fault === undefined || fault === "late") return undefined;
       if (port === "store" && fault !== "repeat") return fault;
-      if (fault !== undefined) network.strike(port, fault);
+      network.strike(port, fault);
       return undefined;
+    },
+  };
+}
+
+/** What freezes and thaws: one instance a run, with all that it was asked to do. */
+function createIce() {
+  const thawed = Promise.withResolvers<undefined>();
+  const atHand = new AsyncLocalStorage<Work>();
+  const works = new Map<Instance, Set<Work>>();
+  const abandoned: Work[] = [];
+  let frozen: Instance | undefined;
+  let waitsForRival = false;
+  return {
+    thawed: thawed.promise,
+    freeze(instance: Instance, untilOvertaken: boolean): void {
+      frozen = instance;
+      waitsForRival = untilOvertaken;
+      abandoned.push(...(works.get(instance) ?? []));
+      for (const { giveUp } of abandoned) giveUp();
+    },
+    isFrozen: (instance: Instance): boolean => instance === frozen,
+    isOvertaken: (): boolean => waitsForRival,
+    async thaw(): Promise<void> {
+      frozen = undefined;
+      waitsForRival = false;
+      thawed.resolve(undefined);
+      await Promise.allSettled(abandoned.map(({ ended }) => ended));
+    },
+    async unlessFrozen<T>(instance: Instance, work: () => Promise<T>): Promise<T | "frozen"> {
+      const given = Promise.withResolvers<"frozen">();
+      const own: Work = { giveUp: () => given.resolve("frozen"), ended: given.promise };
+      const known = works.get(instance) ?? new Set();
+      works.set(instance, known.add(own));
+      const done = atHand.run(own, work);
+      own.ended = own.ended === given.promise ? done : own.ended;
+      return Promise.race([done, given.promise]).finally(() => known.delete(own));
+    },
+    follow<T>(ended: Promise<T>): Promise<T> {
+      const own = atHand.getStore();
+      if (own) own.ended = ended;
+      return ended;
     },
   };
 }
@@ -110,6 +127,7 @@ function disturb({ database, qstash }: World) {
     lift,
     strike(port: Call["port"], fault: "fail" | "cut" | "repeat"): void {
       if (port === "store") database.neon.setFault({ action: "lose-answer", nth: 1 });
+      else if (refusing) return;
       // It asks twice.
       else if (fault === "fail") qstash.refusePublishes({ status: 503, times: 2 });
       else qstash.refusePublishes("cut", { times: fault === "cut" ? 2 : 1 });

@@ -196,6 +196,7 @@ export const RECOVERY_SCENARIOS: Scenario[] = [
       stage.outage(true);
       await stage.create();
       stage.outage(false);
+      await stage.sweep();
       await stage.recover();
     },
   },
@@ -268,6 +269,7 @@ export const RECOVERY_SCENARIOS: Scenario[] = [
       await stage.ask(`/api/types/${stage.type}/pause`, {}, [200]);
       await stage.deliver();
       await stage.ask(`/api/types/${stage.type}/resume`, {}, [200]);
+      await stage.sweep();
       await stage.recover();
     },
   },

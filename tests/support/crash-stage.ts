@@ -10,7 +10,7 @@ import { type Instance, isInstanceDeath, KEYS, type World } from "./world.js";
 
 /** How often a platform's cron sweeps. */
 const SWEEP_SECONDS = 900;
-/** No platform lets an instance stand still for longer, and wakes it then. */
+/** No platform freezes an instance for longer, and thaws it then. */
 const INVOCATION_SECONDS_MAX = 3600;
 /** More rounds than any recovery takes; a job that has not ended by then is lost. */
 const ROUNDS_MAX = 60;
@@ -28,6 +28,8 @@ export interface Stage {
   create(more?: { [member: string]: Json }): Promise<string>;
   /** Delivers the first message that is due. */
   deliver(): Promise<void>;
+  /** Sweeps at once, whatever the cron's time. */
+  sweep(): Promise<void>;
   /** Loses every message that waits. */
   loseMessages(): void;
   /** QStash refuses publishes until it is over. */
@@ -38,8 +40,10 @@ export interface Stage {
   enqueue(dedupeKey: string): Promise<void>;
   /** Lets deliveries, time and sweeps do their work until there are jobs, and all have ended. */
   recover(options?: { sweeps: boolean }): Promise<void>;
-  /** Lets an instance that stood still do the rest of its work, late. */
-  wake(): Promise<void>;
+  /** Lets a frozen instance do the rest of its work, late. */
+  thaw(): Promise<void>;
+  /** Where faults strike this run. */
+  readonly points: readonly Point[];
   /** The run's jobs are those of its type that were created from this instant on. */
   readonly since: string;
   /** The calls of all instances so far, by port and method. */
@@ -54,11 +58,15 @@ export function createStage(
 ): Stage {
   const { qstash } = world;
   const faults = injectFaults(world, parts.points);
-  const { wake } = faults;
+  const { thaw } = faults;
   const { attempt, deliver } = createHands(world, faults);
   const ask = createClient(world, attempt);
   let sweeps = 0;
 
+  const sweep = async (): Promise<void> => {
+    sweeps += 1;
+    await attempt((instance) => world.sweep(instance));
+  };
   const recover: Stage["recover"] = async (options = { sweeps: true }) => {
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
       while (await deliver());
@@ -67,11 +75,9 @@ export function createStage(
       const toMessage = secondsToMessage(world);
       // Sweeps in which nothing is overdue would find nothing; the clock just moves on.
       const step = Math.min(toMessage, overdue ? SWEEP_SECONDS : nextSeconds);
-      if (step > INVOCATION_SECONDS_MAX) await wake();
+      if (step > INVOCATION_SECONDS_MAX) await thaw();
       await world.advance(step + 0.001);
-      if (!options.sweeps || !overdue || toMessage <= SWEEP_SECONDS) continue;
-      sweeps += 1;
-      await attempt((instance) => world.sweep(instance));
+      if (options.sweeps && overdue && toMessage > SWEEP_SECONDS) await sweep();
     }
     throw new Error(`lost: ${JSON.stringify(await lookAtJobs(world, parts))}`);
   };
@@ -99,36 +105,35 @@ export function createStage(
       throw new Error("nobody took the job");
     },
     deliver: async () => void (await deliver()),
+    sweep,
     loseMessages: () => {
       for (const { messageId } of qstash.pending()) qstash.drop(messageId);
     },
     outage: faults.outage,
     kill: () => world.instance.ports.kill(),
     recover,
-    wake,
+    thaw,
   };
 }
 
-/** Does work on the serving instance; undefined when that died or stood still on the way. */
+/** Does work on the serving instance; undefined when that died or froze on the way. */
 type Attempt = <T>(work: (instance: Instance) => Promise<T>) => Promise<T | undefined>;
 
 /** What makes instances work, and replaces them when they no longer do. */
 function createHands(world: World, faults: RunFaults) {
-  let standing: Instance | undefined;
-
-  /** The instance that serves from now on; dead and standing ones are replaced, as platforms do. */
+  const watched = new Set<Instance>();
+  /** The instance that serves from now on; dead and frozen ones are replaced, as platforms do. */
   const serving = (): Instance => {
-    if (world.instance.ports.isDead || world.instance === standing) world.use(world.newInstance());
     const { instance } = world;
-    if (instance.ports.rule !== faults.rule) watch(instance, faults);
-    return instance;
+    if (instance.ports.isDead || faults.isFrozen(instance)) world.use(world.newInstance());
+    if (!watched.has(world.instance)) watch(world.instance, faults);
+    watched.add(world.instance);
+    return world.instance;
   };
   const attempt: Attempt = async (work) => {
     const instance = serving();
-    const done = await faults.unlessStalled(() => ignoreDeath(work(instance)));
-    if (done !== "stalled") return done;
-    standing = instance;
-    return undefined;
+    const done = await faults.unlessFrozen(instance, () => ignoreDeath(work(instance)));
+    return done === "frozen" ? undefined : done;
   };
   return {
     attempt,
@@ -158,12 +163,12 @@ function createClient(world: World, attempt: Attempt): Stage["ask"] {
   };
 }
 
-/** Counts and strikes the calls of an instance. */
+/** Counts and strikes the calls of an instance for this run, and no longer for an earlier one. */
 function watch(instance: Instance, faults: RunFaults): void {
-  const { fetch } = instance;
-  instance.ports.rule = faults.rule;
-  // QStash gives up a delivery long before an instance that stands still is done with it.
-  instance.fetch = (request) => faults.follow(fetch(request));
+  const { app, ports } = instance;
+  ports.rule = (call) => faults.rule(call, instance);
+  // QStash gives up a delivery long before a frozen instance is done with it.
+  instance.fetch = (request) => faults.follow(Promise.race([app.fetch(request), ports.died]));
 }
 
 /** How many jobs are still to end, whether one should have run by now, and when one will. */

@@ -40,7 +40,7 @@ export const VANISHED: Step = {
   call: (store) => store.takeVanished([], 10),
 };
 export const PROBE: Step = {
-  edit: gate("probe-silent-types", "j.id in (select silent.id"),
+  edit: gate("probe-silent-types", "j.next_run_at <= now()"),
   call: (store) => store.probeSilentTypes([], 10),
 };
 export const CLAIM: Step = {
