@@ -32,13 +32,15 @@ async function main(): Promise<void> {
     qstash: portOf("QSTASH_PORT", 8080),
     mail: portOf("MAIL_PORT", 8025),
   };
-  await checkPort("NEON_PORT", ports.neon, "the Neon stand-in");
   const qstashUrl = localQstashUrl();
-  if (!qstashUrl) {
-    await checkPort("QSTASH_PORT", ports.qstash, "the QStash stand-in");
-  }
-  await checkPort("MAIL_PORT", ports.mail, "the mail sink");
-  await checkPort("PORT", port, "the API");
+  await checkPorts([
+    { port: ports.neon, service: "the Neon stand-in", variable: "NEON_PORT" },
+    ...(qstashUrl
+      ? []
+      : [{ port: ports.qstash, service: "the QStash stand-in", variable: "QSTASH_PORT" }]),
+    { port: ports.mail, service: "the mail sink", variable: "MAIL_PORT" },
+    { port, service: "the API", variable: "PORT" },
+  ]);
   const stack = await startStack({
     dataFolder: ".antrean",
     fresh: values.fresh ?? false,
@@ -77,11 +79,15 @@ async function serve(env: Record<string, string>): Promise<NodeServer> {
   return startNode(env, { writeLog });
 }
 
-/** Tells about a taken port before anything was started. */
-async function checkPort(name: string, port: number, service: string): Promise<void> {
-  const server = createServer();
-  await listen(server, { port, service, variable: name });
-  await close(server);
+/** Tells about every taken port before anything is started. */
+async function checkPorts(wanted: Parameters<typeof listen>[1][]): Promise<void> {
+  const faults: string[] = [];
+  for (const options of wanted) {
+    const server = createServer();
+    await listen(server, options).catch((error: Error) => faults.push(error.message));
+    await close(server);
+  }
+  if (faults.length > 0) throw new Error(faults.join("\n"));
 }
 
 /** Variables of one's own jobs come from the shell; those of the stack would break it. */

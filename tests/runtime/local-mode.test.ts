@@ -66,14 +66,11 @@ test("an e-mail lands in the local mail sink", async () => {
   expect(await mails.text()).toContain("From a job.");
 });
 
-test("a taken port is named with the variable that moves it", async () => {
-  const free: Record<string, string> = {};
+test("every taken port is named with the variable that moves it", async () => {
+  const { stderr, code } = await runToEnd("dev/start.ts", ports);
+  expect(code).toBe(1);
   for (const name of ["NEON_PORT", "QSTASH_PORT", "MAIL_PORT", "PORT"]) {
-    const { stderr, code } = await runToEnd("dev/start.ts", { ...ports, ...free });
-    expect(code).toBe(1);
-    expect(stderr).toContain(`Port ${ports[name]} for`);
-    expect(stderr).toContain(`Set ${name} to another port.`);
-    Object.assign(free, await freePorts([name]));
+    expect(stderr).toMatch(new RegExp(`Port ${ports[name]} for .+ is taken. Set ${name} to `));
   }
 });
 
