@@ -90,6 +90,7 @@ export interface JobSchedule {
 
 export interface JobOptions<Schema extends z.core.$ZodType> {
   type: string;
+  /** Of `zod/mini` or of `zod`. */
   payload: Schema;
   /** Job-specific refusals that a schema cannot say, since they depend on the environment. */
   refuse?: (payload: z.output<Schema>, env: Environment) => PayloadIssue[];
