@@ -1,6 +1,7 @@
 /** The environment as a checked configuration; every fault is named in one message. */
 
-import * as z from "zod";
+import * as z from "zod/mini";
+import { safeParse } from "./core/parse.js";
 
 /** The platform that runs us decides defaults which the environment may override. */
 export type Platform = "vercel" | "cloudflare" | "node";
@@ -59,37 +60,41 @@ const MAX_RUN_SECONDS: Record<Platform, number> = { vercel: 300, cloudflare: 900
 
 const secret = z
   .string()
-  .min(SECRET_LENGTH_MIN, `must have at least ${SECRET_LENGTH_MIN} characters`);
-const httpUrl = z
-  .url({ protocol: /^https?$/, error: "must be an http(s) URL" })
-  .transform((url) => url.replace(/\/+$/, ""));
-const wholeNumber = (min: number, max: number, fallback: number) =>
-  z
-    .string()
-    .regex(/^\d{1,9}$/, "must be a whole number")
-    .transform(Number)
-    .pipe(z.number().min(min, `must be at least ${min}`).max(max, `must be at most ${max}`))
-    .default(fallback);
+  .check(z.minLength(SECRET_LENGTH_MIN, `must have at least ${SECRET_LENGTH_MIN} characters`));
+const httpUrl = z.pipe(
+  z.url({ protocol: /^https?$/, error: "must be an http(s) URL" }),
+  z.transform((url) => url.replace(/\/+$/, "")),
+);
+const digits = z.string().check(z.regex(/^\d{1,9}$/, "must be a whole number"));
+const wholeNumber = (min: number, max: number, fallback: number) => {
+  const bounded = z
+    .number()
+    .check(z.minimum(min, `must be at least ${min}`), z.maximum(max, `must be at most ${max}`));
+  return z._default(z.pipe(z.pipe(digits, z.transform(Number)), bounded), fallback);
+};
 
 /** Checked here, read where alerts are judged. */
-const threshold = z
+const threshold = z.optional(
+  z.string().check(z.regex(/^\d{1,9}$/, "must be a whole number; 0 turns the warning off")),
+);
+
+const originsSchema = z
   .string()
-  .regex(/^\d{1,9}$/, "must be a whole number; 0 turns the warning off")
-  .optional();
+  .check(z.refine(isOriginList, "must list exact origins, such as https://app.example.com"));
 
 const schemaFor = (platform: Platform) =>
   z.object({
-    DATABASE_URL: z.string().refine(isPostgresUrl, "must be a postgres:// URL"),
-    DATABASE_HTTP_URL: httpUrl.optional(),
+    DATABASE_URL: z.string().check(z.refine(isPostgresUrl, "must be a postgres:// URL")),
+    DATABASE_HTTP_URL: z.optional(httpUrl),
     QSTASH_URL: httpUrl,
     QSTASH_TOKEN: secret,
     QSTASH_CURRENT_SIGNING_KEY: secret,
     QSTASH_NEXT_SIGNING_KEY: secret,
     PUBLIC_URL: httpUrl,
-    PUBLIC_URL_PREVIOUS: httpUrl.optional(),
-    APP_NAME: z.string().min(1).max(100).optional(),
-    API_KEYS: z.string().transform(parseApiKeys),
-    CRON_SECRET: secret.optional(),
+    PUBLIC_URL_PREVIOUS: z.optional(httpUrl),
+    APP_NAME: z.optional(z.string().check(z.minLength(1), z.maxLength(100))),
+    API_KEYS: z.pipe(z.string(), z.transform(parseApiKeys)),
+    CRON_SECRET: z.optional(secret),
     MAX_RUN_SECONDS: wholeNumber(30, 86_400, MAX_RUN_SECONDS[platform]),
     SWEEP_INTERVAL_SECONDS: wholeNumber(1, 86_400, 900),
     SWEEP_MAX_SECONDS: wholeNumber(1, 600, 20),
@@ -99,16 +104,13 @@ const schemaFor = (platform: Platform) =>
     IDEMPOTENCY_TTL_HOURS: wholeNumber(1, 8_760, 24),
     RETENTION_DAYS: wholeNumber(1, 3_650, 14),
     DEAD_LETTER_RETENTION_DAYS: wholeNumber(1, 3_650, 90),
-    CORS_ORIGINS: z
-      .string()
-      .refine(isOriginList, "must list exact origins, such as https://app.example.com")
-      .optional(),
-    ALERT_WEBHOOK_URL: httpUrl.optional(),
+    CORS_ORIGINS: z.optional(originsSchema),
+    ALERT_WEBHOOK_URL: z.optional(httpUrl),
     ALERT_BACKLOG_AGE_SECONDS: threshold,
     ALERT_DEAD_LETTERS: threshold,
     ALERT_EXPIRED_LEASES: threshold,
     ALERT_PUBLISH_FAILURES: threshold,
-    VERCEL_AUTOMATION_BYPASS_SECRET: z.string().optional(),
+    VERCEL_AUTOMATION_BYPASS_SECRET: z.optional(z.string()),
   });
 
 /**
@@ -120,7 +122,7 @@ export function readConfig(env: Environment, platform: Platform): Config {
   // A variable that is set but empty is as good as unset on every platform's settings page.
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value?.trim()));
   const faults = deploymentFaults(given);
-  const parsed = schemaFor(platform).safeParse({
+  const parsed = safeParse(schemaFor(platform), {
     ...given,
     PUBLIC_URL: given.PUBLIC_URL ?? vercelUrl(given),
   });
@@ -190,9 +192,9 @@ function isOriginList(text: string): boolean {
     .every((origin) => URL.canParse(origin) && new URL(origin).origin === origin);
 }
 
-function parseApiKeys(text: string, context: z.RefinementCtx): ApiKey[] {
+function parseApiKeys(text: string, { issues }: z.core.ParsePayload): ApiKey[] {
   const fault = (message: string): void => {
-    context.addIssue({ code: "custom", message, input: undefined });
+    issues.push({ code: "custom", message, input: undefined });
   };
   const entries = text.split(",").map((entry) => entry.trim());
   const keys = entries.filter(Boolean).flatMap((entry, at): ApiKey[] => {

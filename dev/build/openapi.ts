@@ -201,7 +201,7 @@ function problemSchema(): unknown {
   );
 }
 
-function parametersOf(schema: z.ZodObject | undefined, place: "path" | "query"): unknown[] {
+function parametersOf(schema: z.core.$ZodType | undefined, place: "path" | "query"): unknown[] {
   if (!schema) return [];
   const { properties = {}, required = [] } = jsonSchema(schema, "input") as {
     properties?: Record<string, { description?: string }>;
@@ -226,7 +226,7 @@ function idempotencyKeyParameter(): unknown {
   };
 }
 
-function jsonSchema(schema: z.ZodType, io: "input" | "output"): Record<string, unknown> {
+function jsonSchema(schema: z.core.$ZodType, io: "input" | "output"): Record<string, unknown> {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io,
     unrepresentable: "any",

@@ -1,6 +1,6 @@
 /** What the author of a job type writes, and the tools that a running job is handed. */
 
-import type * as z from "zod";
+import type * as z from "zod/mini";
 import { type Backoff, DEFAULT_BACKOFF } from "./backoff.js";
 import { FatalError, RetryAfterError } from "./errors.js";
 import { EFFECT_NAME_PATTERN, JOB_TYPE_PATTERN, type Json, MAX_ATTEMPTS_BOUNDS } from "./job.js";
@@ -88,8 +88,9 @@ export interface JobSchedule {
   missedRunPolicy?: MissedRunPolicy;
 }
 
-export interface JobOptions<Schema extends z.ZodType> {
+export interface JobOptions<Schema extends z.core.$ZodType> {
   type: string;
+  /** Of `zod/mini` or of `zod`. */
   payload: Schema;
   /** Job-specific refusals that a schema cannot say, since they depend on the environment. */
   refuse?: (payload: z.output<Schema>, env: Environment) => PayloadIssue[];
@@ -111,7 +112,7 @@ export interface JobOptions<Schema extends z.ZodType> {
 }
 
 /** A job type with every default applied; what the registry holds. */
-export interface JobDefinition<Schema extends z.ZodType = z.ZodType> {
+export interface JobDefinition<Schema extends z.core.$ZodType = z.core.$ZodType> {
   type: string;
   payload: Schema;
   refuse: (payload: z.output<Schema>, env: Environment) => PayloadIssue[];
@@ -140,7 +141,7 @@ const BACKOFF_SECONDS_MAX = 86_400;
  *
  * Errors: throws `TypeError` naming the type and the faulty setting, at start-up.
  */
-export function defineJob<Schema extends z.ZodType>(
+export function defineJob<Schema extends z.core.$ZodType>(
   options: JobOptions<Schema>,
 ): JobDefinition<Schema> {
   const { type } = options;

@@ -1,6 +1,6 @@
 /** The wake-up message: what travels through QStash. Small, without personal data, never stale. */
 
-import * as z from "zod";
+import * as z from "zod/mini";
 import { JOB_TYPE_PATTERN } from "./job.js";
 
 /** The column is an `integer`, and a hop needs one more. */
@@ -14,7 +14,7 @@ const SEQ_MAX = 2_147_483_646;
 export const messageSchema = z.object({
   v: z.literal(1),
   jobId: z.uuid(),
-  type: z.string().regex(JOB_TYPE_PATTERN),
-  seq: z.int().min(0).max(SEQ_MAX),
+  type: z.string().check(z.regex(JOB_TYPE_PATTERN)),
+  seq: z.int().check(z.minimum(0), z.maximum(SEQ_MAX)),
 });
 export type Message = z.infer<typeof messageSchema>;

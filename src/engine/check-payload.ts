@@ -2,6 +2,7 @@
 
 import type { JobDefinition, PayloadIssue } from "../core/define-job.js";
 import type { Json } from "../core/job.js";
+import { safeParseAsync } from "../core/parse.js";
 import type { Ports } from "../core/ports.js";
 
 /**
@@ -14,7 +15,7 @@ export async function checkPayload(
   definition: JobDefinition,
   payload: Json,
 ): Promise<{ data: unknown } | { refused: PayloadIssue[] }> {
-  const parsed = await definition.payload.safeParseAsync(payload);
+  const parsed = await safeParseAsync(definition.payload, payload);
   const issues: PayloadIssue[] = parsed.success
     ? definition.refuse(parsed.data, ports.env)
     : parsed.error.issues.map(({ path, message }) => ({

@@ -5,6 +5,7 @@ import { delaySeconds } from "../core/backoff.js";
 import type { JobDefinition } from "../core/define-job.js";
 import { AttemptAbortedError, classifyFailure, cutText, type Failure } from "../core/errors.js";
 import { UNKNOWN_TYPE_DELAY_SECONDS } from "../core/job.js";
+import { safeParseAsync } from "../core/parse.js";
 import type { Ports } from "../core/ports.js";
 import { createJobContext, type HandlerState } from "./job-context.js";
 import { keepLease } from "./keep-lease.js";
@@ -56,7 +57,7 @@ async function parsePayload(
   attempt: ClaimedAttempt,
 ): Promise<{ payload: unknown } | { report: AttemptReport }> {
   try {
-    const parsed = await definition.payload.safeParseAsync(attempt.payload);
+    const parsed = await safeParseAsync(definition.payload, attempt.payload);
     if (parsed.success) return { payload: parsed.data };
     const places = parsed.error.issues.map(
       ({ path, message }) => `${path.map(String).join(".")}: ${message}`,

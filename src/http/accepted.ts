@@ -1,6 +1,6 @@
 /** Answers to create requests: stored bytes, sent as they are. */
 
-import * as z from "zod";
+import * as z from "zod/mini";
 import { JOB_STATUSES } from "../core/job.js";
 import type { SubmitOutcome } from "../engine/submit.js";
 import { Problem, type ProblemCode } from "./problem.js";
@@ -10,7 +10,9 @@ import { refusedBy } from "./validation.js";
 export const acceptedJobSchema = z.object({
   jobId: z.uuid(),
   status: z.enum(JOB_STATUSES),
-  deduplicated: z.boolean().describe("True when an active job already had the dedupe key."),
+  deduplicated: z
+    .boolean()
+    .check(z.describe("True when an active job already had the dedupe key.")),
   statusUrl: z.url(),
 });
 

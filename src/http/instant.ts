@@ -1,6 +1,6 @@
 /** Instants in requests: RFC 3339 with a zone, on dates that exist. */
 
-import * as z from "zod";
+import * as z from "zod/mini";
 
 const RFC3339 =
   /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,40}))?([Zz]|[+-]\d{2}:\d{2})$/;
@@ -41,13 +41,13 @@ function zoneMinutesOf(zone: string): number | undefined {
 }
 
 /** Accepts an instant and gives it as `parseInstant` writes it. */
-export const instantSchema = z
-  .string()
-  .meta({ format: "date-time" })
-  .transform((text, context) => {
+export const instantSchema = z.pipe(
+  z.string().check(z.meta({ format: "date-time" })),
+  z.transform((text, { issues }) => {
     const instant = parseInstant(text);
     if (instant !== undefined) return instant;
     const message = "must be an RFC 3339 instant with a zone, such as 2030-01-31T09:00:00Z";
-    context.addIssue({ code: "custom", message });
+    issues.push({ code: "custom", message, input: text });
     return z.NEVER;
-  });
+  }),
+);

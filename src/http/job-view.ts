@@ -1,10 +1,10 @@
 /** A job as clients see it. */
 
-import * as z from "zod";
+import * as z from "zod/mini";
 import { JOB_STATUSES, type Job } from "../core/job.js";
 
 const instant = z.iso.datetime();
-const json = z.unknown().describe("Any JSON value.");
+const json = z.unknown().check(z.describe("Any JSON value."));
 
 /** The job object: times in UTC with milliseconds, absent values null. */
 export const jobViewSchema = z.object({
@@ -14,20 +14,20 @@ export const jobViewSchema = z.object({
   priority: z.int(),
   payload: json,
   result: json,
-  resultOmitted: z.string().nullable().describe("Why the result was not kept."),
+  resultOmitted: z.nullable(z.string()).check(z.describe("Why the result was not kept.")),
   progress: json,
-  attempts: z.int().describe("Attempts started; never decreases."),
+  attempts: z.int().check(z.describe("Attempts started; never decreases.")),
   attemptsLeft: z.int(),
   maxAttempts: z.int(),
-  dedupeKey: z.string().nullable(),
-  lastError: z
-    .object({ code: z.string(), message: z.string(), retryable: z.boolean(), at: instant })
-    .nullable(),
+  dedupeKey: z.nullable(z.string()),
+  lastError: z.nullable(
+    z.object({ code: z.string(), message: z.string(), retryable: z.boolean(), at: instant }),
+  ),
   cancelRequested: z.boolean(),
-  nextRunAt: instant.nullable(),
-  lockedUntil: instant.nullable(),
-  startedAt: instant.nullable().describe("First start."),
-  finishedAt: instant.nullable(),
+  nextRunAt: z.nullable(instant),
+  lockedUntil: z.nullable(instant),
+  startedAt: z.nullable(instant).check(z.describe("First start.")),
+  finishedAt: z.nullable(instant),
   createdAt: instant,
   updatedAt: instant,
 });

@@ -2,6 +2,7 @@
 
 import type { Config, Role } from "../config.js";
 import { fingerprint } from "../core/fingerprint.js";
+import { safeParse } from "../core/parse.js";
 import { type Callers, unauthorized } from "./callers.js";
 import { readIdempotencyKey } from "./idempotency-key.js";
 import { notFound, Problem } from "./problem.js";
@@ -99,14 +100,14 @@ function readQuery(route: Route, given: URLSearchParams): unknown {
     const known = names.length > 0 ? `known: ${names.join(", ")}` : "this path takes none";
     throw new Problem("invalid_query", `Unknown parameter ${JSON.stringify(unknown)}; ${known}.`);
   }
-  const parsed = route.query?.safeParse(values);
+  const parsed = route.query && safeParse(route.query, values);
   if (!parsed || parsed.success) return parsed?.data;
   const [issue] = parsed.error.issues;
   throw new Problem("invalid_query", `${issue?.path.join(".")}: ${issue?.message}`);
 }
 
 function readParams(route: Route, pathValues: Record<string, string>): unknown {
-  const parsed = route.params?.safeParse(pathValues);
+  const parsed = route.params && safeParse(route.params, pathValues);
   if (parsed && !parsed.success) throw notFound();
   return parsed?.data;
 }

@@ -1,8 +1,8 @@
 /** Bodies: bytes counted as they are read, their media type, and JSON that fits its schema. */
 
-import type * as z from "zod";
 import { JSON_DEPTH_MAX, parseExactJson } from "../core/exact-json.js";
 import type { Json } from "../core/job.js";
+import { safeParse } from "../core/parse.js";
 import { Problem } from "./problem.js";
 import type { BodyRule } from "./route.js";
 import { placesOf } from "./validation.js";
@@ -74,7 +74,7 @@ export function parseBody(bytes: Uint8Array, rule: BodyRule): { json: Json; valu
   const text = decodeText(bytes);
   if (text === undefined) throw new Problem("malformed_json", "The body is not UTF-8.");
   const json = text.trim() === "" && rule.optional ? {} : parseJson(text, rule.levelsAround);
-  const parsed: z.ZodSafeParseResult<unknown> = rule.schema.safeParse(json);
+  const parsed = safeParse(rule.schema, json);
   if (!parsed.success) {
     const detail = "The body does not fit its schema.";
     throw new Problem("validation_failed", detail, { errors: placesOf(parsed.error.issues) });

@@ -1,6 +1,6 @@
 /** What a route declares: the pipeline, the `Allow` header and the API's description read it. */
 
-import type * as z from "zod";
+import type * as z from "zod/mini";
 import type { Config, Role } from "../config.js";
 import type { Registry } from "../core/define-job.js";
 import type { Actor } from "../core/operations.js";
@@ -27,7 +27,7 @@ export type Method = "GET" | "POST" | "PUT" | "DELETE";
 export type RouteRole = Role | "none" | "signed" | "cron";
 
 export interface BodyRule {
-  schema: z.ZodType;
+  schema: z.core.$ZodType;
   /** An absent body counts as `{}`. */
   optional?: true;
   /** Which of the two configured limits holds. */
@@ -38,7 +38,7 @@ export interface BodyRule {
 
 export interface ResponseDeclaration {
   description: string;
-  schema?: z.ZodType;
+  schema?: z.core.$ZodType;
   /** Description by name, of headers beyond those that every answer has. */
   headers?: Record<string, string>;
 }
@@ -52,8 +52,8 @@ export interface RouteDeclaration {
   operation?: string;
   summary: string;
   /** A value that does not fit is a 404, exactly like one that does not exist. */
-  params?: z.ZodObject;
-  query?: z.ZodObject;
+  params?: z.ZodMiniObject;
+  query?: z.ZodMiniObject;
   body?: BodyRule;
   responses: Readonly<Record<number, ResponseDeclaration>>;
   /** Codes that the handler itself answers, beyond those that the declaration implies. */
@@ -90,9 +90,11 @@ export interface CheckedRequest extends Exchange {
 export interface RouteContext<D extends RouteDeclaration> extends Exchange {
   actor: D["role"] extends Role ? Actor : undefined;
   idempotency: D extends { operation: string } ? Idempotency : undefined;
-  params: D extends { params: infer Params extends z.ZodType } ? z.output<Params> : undefined;
-  query: D extends { query: infer Query extends z.ZodType } ? z.output<Query> : undefined;
-  body: D extends { body: { schema: infer Body extends z.ZodType } } ? z.output<Body> : undefined;
+  params: D extends { params: infer Params extends z.core.$ZodType } ? z.output<Params> : undefined;
+  query: D extends { query: infer Query extends z.core.$ZodType } ? z.output<Query> : undefined;
+  body: D extends { body: { schema: infer Body extends z.core.$ZodType } }
+    ? z.output<Body>
+    : undefined;
   rawBody: D["role"] extends "signed" ? string : string | undefined;
 }
 

@@ -1,6 +1,6 @@
 /** What clients send about schedules, and what refuses it. */
 
-import * as z from "zod";
+import * as z from "zod/mini";
 import { MISSED_RUN_POLICIES, SCHEDULE_NAME_PATTERN } from "../core/schedule.js";
 import type { ScheduleRefusal } from "../engine/check-schedule.js";
 import { jobTypeSchema, jsonSchema } from "./job-request.js";
@@ -11,38 +11,44 @@ import { placesOf } from "./validation.js";
 export const NEXT_TIMES = 5;
 
 const recurrence = {
-  cron: z.string().describe("Five fields: minute, hour, day of month, month, day of week."),
-  timeZone: z.string().default("UTC").describe("IANA name; the expression is in its local time."),
+  cron: z
+    .string()
+    .check(z.describe("Five fields: minute, hour, day of month, month, day of week.")),
+  timeZone: z
+    ._default(z.string(), "UTC")
+    .check(z.describe("IANA name; the expression is in its local time.")),
   type: jobTypeSchema,
-  payload: jsonSchema.describe("Checked against the schema of the job's type."),
+  payload: jsonSchema.check(z.describe("Checked against the schema of the job's type.")),
   missedRunPolicy: z
-    .enum(MISSED_RUN_POLICIES)
-    .default("skip")
-    .describe("Of slots that were past by more than a sweep interval: no job, or one for all."),
+    ._default(z.enum(MISSED_RUN_POLICIES), "skip")
+    .check(
+      z.describe("Of slots that were past by more than a sweep interval: no job, or one for all."),
+    ),
 };
 
 /** A schedule to create. */
 export const scheduleRequestSchema = z.strictObject({
-  name: z.string().regex(SCHEDULE_NAME_PATTERN, `must match ${SCHEDULE_NAME_PATTERN.source}`),
+  name: z
+    .string()
+    .check(z.regex(SCHEDULE_NAME_PATTERN, `must match ${SCHEDULE_NAME_PATTERN.source}`)),
   ...recurrence,
-  enabled: z.boolean().default(true),
+  enabled: z._default(z.boolean(), true),
 });
 
 /** What a schedule becomes; without `enabled` a paused one stays paused. */
 export const scheduleEditSchema = z.strictObject({
   ...recurrence,
-  enabled: z.boolean().optional(),
+  enabled: z.optional(z.boolean()),
 });
 
-export const scheduleParamsSchema = z.object({ name: z.string().regex(SCHEDULE_NAME_PATTERN) });
+export const scheduleParamsSchema = z.object({
+  name: z.string().check(z.regex(SCHEDULE_NAME_PATTERN)),
+});
 
 export const scheduleQuerySchema = z.object({
   tenant: z
-    .string()
-    .min(1)
-    .max(100)
-    .optional()
-    .describe("Whose schedule, where an admin sees several of one name."),
+    .optional(z.string().check(z.minLength(1), z.maxLength(100)))
+    .check(z.describe("Whose schedule, where an admin sees several of one name.")),
 });
 
 /** Makes the answer to a schedule that cannot be accepted. */

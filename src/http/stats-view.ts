@@ -1,10 +1,10 @@
 /** Numbers by job type as clients see them. */
 
-import * as z from "zod";
+import * as z from "zod/mini";
 
 const count = z.object({
   count: z.int(),
-  capped: z.boolean().describe("True when there may be more: the count stopped."),
+  capped: z.boolean().check(z.describe("True when there may be more: the count stopped.")),
 });
 
 export const statsSchema = z.object({
@@ -16,17 +16,19 @@ export const statsSchema = z.object({
         paused: z.boolean(),
         queuedDue: count,
         queuedLater: count,
-        failed: count.describe("Waiting for the next try."),
+        failed: count.check(z.describe("Waiting for the next try.")),
         processing: count,
-        expiredLeases: count.describe("Processing, but the lease has run out."),
+        expiredLeases: count.check(z.describe("Processing, but the lease has run out.")),
         deadLetters: count,
-        oldestDueSeconds: z.number().nullable(),
+        oldestDueSeconds: z.nullable(z.number()),
         attempts: z.object({
-          since: z.iso.datetime().describe("An hour ago, or as far back as the count went."),
+          since: z.iso
+            .datetime()
+            .check(z.describe("An hour ago, or as far back as the count went.")),
           capped: z.boolean(),
           byOutcome: z.record(z.string(), z.int()),
         }),
       }),
     )
-    .describe("The types that have anything to count or are paused, by name."),
+    .check(z.describe("The types that have anything to count or are paused, by name.")),
 });

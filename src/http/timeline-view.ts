@@ -1,26 +1,27 @@
 /** A job's timeline as clients see it. */
 
-import * as z from "zod";
+import * as z from "zod/mini";
 
 const instant = z.iso.datetime();
-const by = z.string().nullable().describe("Name of the key.");
-const byOperator = { by, reason: z.string().nullable() };
+const by = z.nullable(z.string()).check(z.describe("Name of the key."));
+const byOperator = { by, reason: z.nullable(z.string()) };
 const error = z
-  .object({ code: z.string(), message: z.string() })
-  .nullable()
-  .describe("The message may be cut.");
+  .nullable(z.object({ code: z.string(), message: z.string() }))
+  .check(z.describe("The message may be cut."));
 
-const event = <Kind extends string, Shape extends z.ZodRawShape>(kind: Kind, more: Shape) =>
+const event = <Kind extends string, Shape extends z.core.$ZodShape>(kind: Kind, more: Shape) =>
   z.object({ at: instant, kind: z.literal(kind), ...more });
 
 const itemSchema = z.discriminatedUnion("kind", [
   event("created", {}),
   event("published", {
-    seq: z.int().nullable(),
-    why: z.string().nullable().describe("Null for the message that an ordinary step sends."),
+    seq: z.nullable(z.int()),
+    why: z
+      .nullable(z.string())
+      .check(z.describe("Null for the message that an ordinary step sends.")),
     failed: z.boolean(),
-    by: by.optional(),
-    reason: z.string().nullable().optional(),
+    by: z.optional(by),
+    reason: z.optional(z.nullable(z.string())),
   }),
   event("claimed", { attempt: z.int() }),
   event("attempt_finished", {
@@ -28,22 +29,21 @@ const itemSchema = z.discriminatedUnion("kind", [
     outcome: z.string(),
     error,
     late: z
-      .object({ at: instant, outcome: z.string() })
-      .nullable()
-      .describe("What it came back with after it had lost its lease; not applied."),
+      .nullable(z.object({ at: instant, outcome: z.string() }))
+      .check(z.describe("What it came back with after it had lost its lease; not applied.")),
   }),
   event("effect", {
-    attempt: z.int().nullable(),
+    attempt: z.nullable(z.int()),
     name: z.string(),
     outcome: z.enum(["running", "done", "not_done", "unknown"]),
-    finishedAt: instant.nullable(),
+    finishedAt: z.nullable(instant),
     settledBy: by,
-    trace: z.unknown().describe("Evidence that the handler kept; any JSON value."),
+    trace: z.unknown().check(z.describe("Evidence that the handler kept; any JSON value.")),
   }),
   event("delivery_refused", {
     reason: z.string(),
-    messageId: z.string().nullable(),
-    ranJobId: z.uuid().nullable().describe("The job that ran in its place."),
+    messageId: z.nullable(z.string()),
+    ranJobId: z.nullable(z.uuid()).check(z.describe("The job that ran in its place.")),
   }),
   event("cancel_requested", byOperator),
   event("cancelled", byOperator),
@@ -59,6 +59,6 @@ const itemSchema = z.discriminatedUnion("kind", [
 
 export const timelineSchema = z.object({
   jobId: z.uuid(),
-  items: z.array(itemSchema).describe("Oldest first."),
-  truncated: z.boolean().describe("True when older items were left out."),
+  items: z.array(itemSchema).check(z.describe("Oldest first.")),
+  truncated: z.boolean().check(z.describe("True when older items were left out.")),
 });

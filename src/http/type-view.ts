@@ -1,6 +1,6 @@
 /** A job type as clients see it: its settings, and what operators set for it. */
 
-import * as z from "zod";
+import * as z from "zod/mini";
 import type { TypeView } from "../engine/inspect.js";
 
 export const typeViewSchema = z.object({
@@ -14,18 +14,18 @@ export const typeViewSchema = z.object({
     maxSeconds: z.number(),
     jitterSeconds: z.number(),
   }),
-  flowControl: z
-    .object({
-      parallelism: z.number().optional(),
-      rate: z.number().optional(),
-      periodSeconds: z.number().optional(),
-    })
-    .nullable(),
+  flowControl: z.nullable(
+    z.object({
+      parallelism: z.optional(z.number()),
+      rate: z.optional(z.number()),
+      periodSeconds: z.optional(z.number()),
+    }),
+  ),
   dedupeUntil: z.enum(["finished", "started"]),
   paused: z.boolean(),
-  pausedAt: z.iso.datetime().nullable(),
-  pausedBy: z.string().nullable().describe("Name of the key that paused it."),
-  pauseReason: z.string().nullable(),
+  pausedAt: z.nullable(z.iso.datetime()),
+  pausedBy: z.nullable(z.string()).check(z.describe("Name of the key that paused it.")),
+  pauseReason: z.nullable(z.string()),
 });
 
 /** Gives the members that clients see. */

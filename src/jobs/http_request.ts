@@ -1,6 +1,6 @@
 /** A durable HTTP call: makes it until the target has taken it, and keeps the answer. */
 
-import * as z from "zod";
+import * as z from "zod/mini";
 import { defineJob, type Environment, FatalError, type PayloadIssue } from "../core/define-job.js";
 import { urlRefusal } from "./outbound/address-policy.js";
 import { answerFailure, callOutbound, type OutboundAnswer } from "./outbound/call.js";
@@ -28,27 +28,34 @@ const KEPT_HEADERS = [
 
 const payloadSchema = z
   .strictObject({
-    url: z.string().max(2_048),
-    method: z.enum(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]).default("POST"),
-    headers: z.record(z.string(), z.string()).optional(),
+    url: z.string().check(z.maxLength(2_048)),
+    method: z._default(z.enum(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]), "POST"),
+    headers: z.optional(z.record(z.string(), z.string())),
     // Not z.json(): that rebuilds objects and would lose members named `__proto__`.
-    json: z.unknown().optional(),
-    text: z.string().optional(),
+    json: z.optional(z.unknown()),
+    text: z.optional(z.string()),
     /** Statuses that are a success; 200 to 299 when left out. */
-    expectStatus: z.array(z.int().min(200).max(599)).min(1).max(50).optional(),
+    expectStatus: z.optional(
+      z.array(z.int().check(z.minimum(200), z.maximum(599))).check(z.minLength(1), z.maxLength(50)),
+    ),
     /** For the whole call, its body included. */
-    timeoutSeconds: z.int().min(1).max(CALL_SECONDS_MAX).default(30),
+    timeoutSeconds: z._default(z.int().check(z.minimum(1), z.maximum(CALL_SECONDS_MAX)), 30),
     /** The body of the answer is cut here and marked as truncated. */
-    responseBytesMax: z.int().min(0).max(BODY_JSON_BYTES_MAX).default(16_384),
+    responseBytesMax: z._default(
+      z.int().check(z.minimum(0), z.maximum(BODY_JSON_BYTES_MAX)),
+      16_384,
+    ),
   })
-  .refine(({ json, text }) => json === undefined || text === undefined, {
-    path: ["text"],
-    message: "json and text exclude each other",
-  })
-  .refine(
-    ({ method, json, text }) =>
-      (method !== "GET" && method !== "HEAD") || (json === undefined && text === undefined),
-    { path: ["method"], message: "GET and HEAD carry no body" },
+  .check(
+    z.refine(({ json, text }) => json === undefined || text === undefined, {
+      path: ["text"],
+      message: "json and text exclude each other",
+    }),
+    z.refine(
+      ({ method, json, text }) =>
+        (method !== "GET" && method !== "HEAD") || (json === undefined && text === undefined),
+      { path: ["method"], message: "GET and HEAD carry no body" },
+    ),
   );
 
 type Payload = z.output<typeof payloadSchema>;

@@ -52,6 +52,16 @@ test("a Worker runs a job from create to completed and stores its payload as an 
   await expectWholeJob(call, world);
 });
 
+test("a Worker tells in words what does not fit: the bundle holds the messages", async () => {
+  const headers = { "content-type": "application/json", "idempotency-key": "words" };
+  const body = JSON.stringify({ type: 1, payload: null });
+  const response = await call(apiRequest("/api/jobs", { method: "POST", headers, body }));
+  expect(await response.json()).toMatchObject({
+    code: "validation_failed",
+    errors: [{ pointer: "#/type", detail: "Invalid input: expected string, received number" }],
+  });
+});
+
 test("one isolate serves 20 requests after each other and 20 at once (V04)", async () => {
   const jobId = await createJob(call, world);
   const statuses: number[] = [];

@@ -3,7 +3,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
-import type * as z from "zod";
+import * as z from "zod";
 import { close, listen } from "../../dev/listen.js";
 import type { Environment, JobContext, JobDefinition } from "../../src/core/define-job.js";
 import { classifyFailure } from "../../src/core/errors.js";
@@ -14,13 +14,13 @@ export const OPERATION_ID = "01890a5d-ac96-774b-bcce-b302099a8057";
 export type ContextOverrides = Partial<Omit<JobContext<unknown>, "payload">>;
 
 /** Runs the handler as the engine would: the payload goes through the type's schema. */
-export async function runJob<Schema extends z.ZodType>(
+export async function runJob<Schema extends z.core.$ZodType>(
   definition: JobDefinition<Schema>,
   payload: z.input<Schema>,
   overrides: ContextOverrides = {},
 ) {
   return definition.run({
-    payload: definition.payload.parse(payload),
+    payload: z.parse(definition.payload, payload),
     operationId: OPERATION_ID,
     attempt: 1,
     signal: new AbortController().signal,
@@ -52,12 +52,12 @@ export async function failure(run: Promise<unknown>) {
 }
 
 /** Gives the issues that creating a job with this payload would be refused with. */
-export function createIssues<Schema extends z.ZodType>(
+export function createIssues<Schema extends z.core.$ZodType>(
   definition: JobDefinition<Schema>,
   payload: unknown,
   env: Environment = {},
 ) {
-  const parsed = definition.payload.safeParse(payload);
+  const parsed = z.safeParse(definition.payload, payload);
   return parsed.success ? definition.refuse(parsed.data, env) : parsed.error.issues;
 }
 

@@ -1,6 +1,6 @@
 /** `POST /api/jobs/batch`: accepts many jobs, or none of them. */
 
-import * as z from "zod";
+import * as z from "zod/mini";
 import type { JobRequest } from "../../engine/resolve-job.js";
 import { submit } from "../../engine/submit.js";
 import {
@@ -23,7 +23,9 @@ export const createBatch = defineRoute(
     operation: "create_batch",
     summary: "Create up to 500 jobs together",
     body: {
-      schema: z.strictObject({ jobs: z.array(jobRequestSchema).min(1).max(JOBS_MAX) }),
+      schema: z.strictObject({
+        jobs: z.array(jobRequestSchema).check(z.minLength(1), z.maxLength(JOBS_MAX)),
+      }),
       limit: "batch",
       levelsAround: 3,
     },

@@ -1,6 +1,6 @@
 /** `GET /api/health`: the application answers; nothing else is asked. */
 
-import * as z from "zod";
+import * as z from "zod/mini";
 import { defineRoute } from "../route.js";
 
 export const getHealth = defineRoute(

@@ -1,6 +1,6 @@
 /** `GET /api/jobs/:id`: reads one job, at once or when it has ended. */
 
-import * as z from "zod";
+import * as z from "zod/mini";
 import { isTerminal, type Job } from "../../core/job.js";
 import type { Actor } from "../../core/operations.js";
 import type { Ports } from "../../core/ports.js";
@@ -13,6 +13,10 @@ import { defineRoute } from "../route.js";
 /** The first look comes soon, since most jobs are short; later ones spare the database. */
 const POLL_MS = { first: 250, max: 2000 } as const;
 
+const secondsSchema = z
+  .string()
+  .check(z.regex(/^(?:1?\d|2[0-5])$/, "must be a whole number of seconds from 0 to 25"));
+
 export const getJob = defineRoute(
   {
     method: "GET",
@@ -22,11 +26,10 @@ export const getJob = defineRoute(
     params: jobParamsSchema,
     query: z.object({
       wait: z
-        .string()
-        .regex(/^(?:1?\d|2[0-5])$/, "must be a whole number of seconds from 0 to 25")
-        .transform(Number)
-        .default(0)
-        .describe("Answers as soon as the job has ended, at the latest after so many seconds."),
+        ._default(z.pipe(secondsSchema, z.transform(Number)), 0)
+        .check(
+          z.describe("Answers as soon as the job has ended, at the latest after so many seconds."),
+        ),
     }),
     responses: { 200: { description: "The job.", schema: jobViewSchema } },
     problems: ["not_found"],

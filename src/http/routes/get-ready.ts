@@ -1,6 +1,6 @@
 /** `GET /api/ready`: tells whether jobs can be accepted and will run. */
 
-import * as z from "zod";
+import * as z from "zod/mini";
 import type { Config } from "../../config.js";
 import { type StoreHealth, StoreUnavailableError } from "../../core/ports.js";
 import { Problem } from "../problem.js";

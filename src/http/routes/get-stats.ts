@@ -1,6 +1,6 @@
 /** `GET /api/stats`: tells what waits, runs and went wrong, by job type. */
 
-import type * as z from "zod";
+import type * as z from "zod/mini";
 import { readStats } from "../../engine/read-stats.js";
 import { defineRoute } from "../route.js";
 import { statsSchema } from "../stats-view.js";

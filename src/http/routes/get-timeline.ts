@@ -1,6 +1,6 @@
 /** `GET /api/jobs/:id/timeline`: tells what happened to a job. */
 
-import type * as z from "zod";
+import type * as z from "zod/mini";
 import { readTimeline } from "../../engine/read-timeline.js";
 import { jobParamsSchema } from "../job-request.js";
 import { notFound } from "../problem.js";

@@ -1,6 +1,6 @@
 /** `GET /api/types`: the registered job types. */
 
-import * as z from "zod";
+import * as z from "zod/mini";
 import { listTypes } from "../../engine/inspect.js";
 import { defineRoute } from "../route.js";
 import { typeView, typeViewSchema } from "../type-view.js";

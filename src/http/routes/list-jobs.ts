@@ -1,6 +1,6 @@
 /** `GET /api/jobs`: lists jobs, newest first. */
 
-import * as z from "zod";
+import * as z from "zod/mini";
 import { DEDUPE_KEY_LENGTH_MAX, JOB_STATUSES } from "../../core/job.js";
 import { listJobs as readPage } from "../../engine/list-jobs.js";
 import { decodeCursor, encodeCursor, listName } from "../cursor.js";
@@ -13,15 +13,21 @@ const LIMIT = { default: 50, max: 200 } as const;
 /** Each type is a range of its own to read. */
 const TYPES_MAX = 20;
 
+const limitSchema = z
+  .string()
+  .check(z.regex(/^(?:[1-9]\d?|1\d\d|200)$/, `must be a whole number from 1 to ${LIMIT.max}`));
+
 /** A parameter that may come several times; in which order does not matter. */
-const repeatable = <Item extends z.ZodType<string, string>>(item: Item, max: number) =>
-  z.preprocess(
-    (given) => (typeof given === "string" ? [given] : given),
-    z
-      .array(item)
-      .max(max)
-      .transform((values) => [...new Set(values)].sort())
-      .default([]),
+const repeatable = <Item extends z.ZodMiniType<string, string>>(item: Item, max: number) =>
+  z.pipe(
+    z.transform((given) => (typeof given === "string" ? [given] : given)),
+    z._default(
+      z.pipe(
+        z.array(item).check(z.maxLength(max)),
+        z.transform((values) => [...new Set(values)].sort()),
+      ),
+      [],
+    ),
   );
 
 export const listJobs = defineRoute(
@@ -33,26 +39,23 @@ export const listJobs = defineRoute(
     query: z.object({
       status: repeatable(z.enum(JOB_STATUSES), JOB_STATUSES.length),
       type: repeatable(jobTypeSchema, TYPES_MAX),
-      dedupeKey: z
-        .string()
-        .min(1)
-        .max(DEDUPE_KEY_LENGTH_MAX)
-        .refine((key) => !key.includes("\0"), "must not contain U+0000")
-        .optional(),
-      createdAfter: instantSchema.optional().describe("Jobs created then or later."),
-      createdBefore: instantSchema.optional().describe("Jobs created earlier."),
-      limit: z
-        .string()
-        .regex(/^(?:[1-9]\d?|1\d\d|200)$/, `must be a whole number from 1 to ${LIMIT.max}`)
-        .transform(Number)
-        .default(LIMIT.default),
-      cursor: z.string().optional().describe("The nextCursor of the page before."),
+      dedupeKey: z.optional(
+        z.string().check(
+          z.minLength(1),
+          z.maxLength(DEDUPE_KEY_LENGTH_MAX),
+          z.refine((key) => !key.includes("\0"), "must not contain U+0000"),
+        ),
+      ),
+      createdAfter: z.optional(instantSchema).check(z.describe("Jobs created then or later.")),
+      createdBefore: z.optional(instantSchema).check(z.describe("Jobs created earlier.")),
+      limit: z._default(z.pipe(limitSchema, z.transform(Number)), LIMIT.default),
+      cursor: z.optional(z.string()).check(z.describe("The nextCursor of the page before.")),
     }),
     responses: {
       200: {
         description:
           "One page. It may hold fewer jobs than asked for, even none, and still not be the last: follow nextCursor until it is null.",
-        schema: z.object({ items: z.array(jobSummarySchema), nextCursor: z.string().nullable() }),
+        schema: z.object({ items: z.array(jobSummarySchema), nextCursor: z.nullable(z.string()) }),
       },
     },
     problems: ["invalid_cursor"],

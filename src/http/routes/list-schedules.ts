@@ -1,6 +1,6 @@
 /** `GET /api/schedules`: the recurring jobs. */
 
-import * as z from "zod";
+import * as z from "zod/mini";
 import { readSchedules } from "../../engine/read-schedules.js";
 import { defineRoute } from "../route.js";
 import { scheduleView, scheduleViewSchema } from "../schedule-view.js";

@@ -1,6 +1,6 @@
 /** `POST /api/process`: QStash's wake-up call. Size, signature and address are checked by now (I8). */
 
-import * as z from "zod";
+import * as z from "zod/mini";
 import { type Message, messageSchema } from "../../core/message.js";
 import { type DeliveryAnswer, deliver } from "../../engine/deliver.js";
 import { Problem, type ProblemOptions } from "../problem.js";
@@ -24,9 +24,11 @@ export const processDelivery = defineRoute(
         description: "A job ran and its outcome is recorded, or there was nothing to run.",
         schema: z.object({
           outcome: z.string(),
-          reason: z.string().optional().describe("Why nothing ran, for the outcome noop."),
-          jobId: z.uuid().optional().describe("The job that the delivery was for."),
-          ranJobId: z.uuid().optional().describe("The job that it ran."),
+          reason: z
+            .optional(z.string())
+            .check(z.describe("Why nothing ran, for the outcome noop.")),
+          jobId: z.optional(z.uuid()).check(z.describe("The job that the delivery was for.")),
+          ranJobId: z.optional(z.uuid()).check(z.describe("The job that it ran.")),
         }),
       },
     },

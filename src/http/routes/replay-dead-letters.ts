@@ -1,6 +1,6 @@
 /** `POST /api/dead-letters/replay`: starts many dead letters anew. */
 
-import * as z from "zod";
+import * as z from "zod/mini";
 import { replayMany } from "../../engine/replay.js";
 import { instantSchema } from "../instant.js";
 import { jobTypeSchema, reasonSchema } from "../job-request.js";
@@ -17,19 +17,16 @@ export const replayDeadLetters = defineRoute(
     summary: "Replay the dead letters that a filter matches, oldest first",
     body: {
       schema: z.strictObject({
-        type: jobTypeSchema.optional(),
-        errorCode: z.string().min(1).max(64).optional(),
-        createdAfter: instantSchema.optional(),
-        createdBefore: instantSchema.optional(),
-        limit: z.int().min(1).max(LIMIT.max).default(LIMIT.default),
+        type: z.optional(jobTypeSchema),
+        errorCode: z.optional(z.string().check(z.minLength(1), z.maxLength(64))),
+        createdAfter: z.optional(instantSchema),
+        createdBefore: z.optional(instantSchema),
+        limit: z._default(z.int().check(z.minimum(1), z.maximum(LIMIT.max)), LIMIT.default),
         spreadSeconds: z
-          .number()
-          .min(0)
-          .max(SPREAD_SECONDS_MAX)
-          .default(0)
-          .describe("The jobs become due evenly over this time."),
-        dryRun: z.boolean().default(false).describe("Only counts."),
-        reason: reasonSchema.optional(),
+          ._default(z.number().check(z.minimum(0), z.maximum(SPREAD_SECONDS_MAX)), 0)
+          .check(z.describe("The jobs become due evenly over this time.")),
+        dryRun: z._default(z.boolean(), false).check(z.describe("Only counts.")),
+        reason: z.optional(reasonSchema),
       }),
       limit: "job",
       levelsAround: 0,

@@ -1,5 +1,6 @@
 /** `POST /api/jobs/:id/replay`: starts an ended job anew, under the same id. */
 
+import * as z from "zod/mini";
 import { replay } from "../../engine/replay.js";
 import { jobParamsSchema, jsonSchema, reasonBodySchema } from "../job-request.js";
 import { jobView, jobViewSchema } from "../job-view.js";
@@ -15,8 +16,10 @@ export const replayJob = defineRoute(
     summary: "Replay a dead letter or a cancelled job",
     params: jobParamsSchema,
     body: {
-      schema: reasonBodySchema.extend({
-        payload: jsonSchema.optional().describe("Replaces the payload; default: as it was."),
+      schema: z.extend(reasonBodySchema, {
+        payload: z
+          .optional(jsonSchema)
+          .check(z.describe("Replaces the payload; default: as it was.")),
       }),
       optional: true,
       limit: "job",

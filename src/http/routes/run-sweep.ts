@@ -1,6 +1,6 @@
 /** `POST` and `GET /api/sweep`: one sweep, for QStash's schedule, a platform's cron, or curl. */
 
-import * as z from "zod";
+import * as z from "zod/mini";
 import { sweep } from "../../engine/sweep.js";
 import { defineRoute, type Method, type Route } from "../route.js";
 
@@ -22,7 +22,7 @@ const sweepReportSchema = z.object({
   alertsSent: count,
   alertsFailed: count,
   failedSteps: z.array(z.string()),
-  more: z.boolean().describe("A bound stopped the sweep; another one has work."),
+  more: z.boolean().check(z.describe("A bound stopped the sweep; another one has work.")),
 });
 
 /** Vercel's cron can only GET. */

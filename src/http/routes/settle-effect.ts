@@ -1,20 +1,20 @@
 /** `POST /api/jobs/:id/effects/:name/settle`: a human says how an effect ended. */
 
-import * as z from "zod";
+import * as z from "zod/mini";
 import { RESULT_BYTES_MAX } from "../../core/job.js";
 import { settle } from "../../engine/settle.js";
 import { effectParamsSchema, jsonSchema, reasonSchema } from "../job-request.js";
 import { notFound, Problem } from "../problem.js";
 import { defineRoute } from "../route.js";
 
-const requiredReason = reasonSchema.refine((text) => text.trim() !== "", "must say why");
-const result = jsonSchema
-  .optional()
-  .refine(
+const requiredReason = reasonSchema.check(z.refine((text) => text.trim() !== "", "must say why"));
+const result = z.optional(jsonSchema).check(
+  z.refine(
     (value) => new TextEncoder().encode(JSON.stringify(value ?? null)).length <= RESULT_BYTES_MAX,
     `must have at most ${RESULT_BYTES_MAX} bytes`,
-  )
-  .describe("What later attempts get as the effect's result; default null.");
+  ),
+  z.describe("What later attempts get as the effect's result; default null."),
+);
 
 export const settleEffect = defineRoute(
   {
