@@ -6,6 +6,7 @@ import path from "node:path";
 import { build } from "esbuild";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { checkBundle } from "../../dev/build/check-bundle.js";
+import { rulesFor } from "../../dev/build/worker.js";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
 let folder: string;
@@ -47,4 +48,11 @@ test("the check sees what must not be deployed", async () => {
   expect(faults).not.toContain("ws is missing");
   expect(faults).toContainEqual(expect.stringMatching(/entry\.ts holds a QStash signing key$/));
   expect(faults).toContainEqual(expect.stringMatching(/bytes gzipped are more than 1000$/));
+});
+
+test("the small bound is Antrean's own; one's own job types have what the platform's plan allows", () => {
+  const input = { bytes: 1, imports: [] };
+  const own = { "src/jobs/send_email.ts": input, "src/jobs/outbound/call.ts": input };
+  expect(rulesFor({ inputs: own }).gzipBytesMax).toBe(200_000);
+  expect(rulesFor({ inputs: { ...own, "src/jobs/hello.ts": input } }).gzipBytesMax).toBe(3_000_000);
 });
