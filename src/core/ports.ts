@@ -57,10 +57,26 @@ export class StoreUnavailableError extends Error {
 
 /** The trigger did not take a message, or its answer was lost. */
 export class PublishFailedError extends Error {
-  constructor(message: string, options?: { cause?: unknown }) {
-    super(message, options);
+  /** For logs: `status_400`, `timeout`, `unreachable`. */
+  readonly reason: string;
+  /** The trigger refuses this very message, and would again; other messages may go through. */
+  readonly refused: boolean;
+  constructor(
+    message: string,
+    options: { cause?: unknown; reason?: string; refused?: boolean } = {},
+  ) {
+    super(message, { cause: options.cause });
     this.name = "PublishFailedError";
+    this.reason = options.reason ?? "unknown";
+    this.refused = options.refused ?? false;
   }
+}
+
+/** A message that was not published, and why; see `PublishFailedError`. */
+export interface UnpublishedMessage {
+  wakeup: Wakeup;
+  reason: string;
+  refused: boolean;
 }
 
 /** A job to insert, every default applied. */
@@ -207,8 +223,8 @@ export interface Trigger {
   publish(wakeup: Wakeup): Promise<void>;
   /** A hop: the delay is relative, since the carrier's clock may be the fast one. */
   publishAfter(wakeup: Wakeup, delaySeconds: number): Promise<void>;
-  /** Gives the wakeups that were not taken; 100 messages travel in one call. */
-  publishMany(wakeups: Wakeup[]): Promise<{ failed: Wakeup[]; calls: number }>;
+  /** Gives the messages that were not taken; 100 travel in one call, and are refused together. */
+  publishMany(wakeups: Wakeup[]): Promise<{ failed: UnpublishedMessage[]; calls: number }>;
 }
 
 /** Timers; tests drive them by hand. */

@@ -15,6 +15,8 @@ export interface SweepReport {
   vanished: number;
   probes: number;
   publishFailures: number;
+  /** Types whose messages QStash refuses for good. */
+  refusedTypes: string[];
   ranInSweep: number;
   idempotencyRecordsPurged: number;
   jobsPruned: number;
@@ -33,16 +35,18 @@ export interface SweepRun {
   callsLeft: number;
   /** Messages of all steps so far: together they leave no faster than those of one step. */
   messagesSent: number;
+  /** A publish failed that may have been any other message's, too. */
+  isOutage: boolean;
   secondsSpent(): number;
   secondsLeft(): number;
-  /** A batch of messages to take, of the types that may be published. */
+  /** A batch of messages to take, of the types that may be and can be published. */
   take(limit: number): Take;
   /** Counts the statement just made, and tells whether another round fits the budget. */
   hasRoomFor(calls: number): boolean;
 }
 
 /** What is kept back for the steps after publishing. */
-const CALLS_RESERVED = 8;
+export const CALLS_RESERVED = 8;
 
 /** Begins a sweep; its time runs from here on. */
 export function beginSweep(ports: Ports): SweepRun {
@@ -55,9 +59,14 @@ export function beginSweep(ports: Ports): SweepRun {
     report: emptyReport(),
     callsLeft: ports.settings.sweepMaxCalls,
     messagesSent: 0,
+    isOutage: false,
     secondsSpent: () => (performance.now() - startedMs) / 1000,
     secondsLeft: () => ports.settings.sweepMaxSeconds - run.secondsSpent(),
-    take: (limit) => ({ takeId: ports.entropy.newId(), unpublishedTypes, limit }),
+    take: (limit) => ({
+      takeId: ports.entropy.newId(),
+      unpublishedTypes: [...unpublishedTypes, ...run.report.refusedTypes],
+      limit,
+    }),
     hasRoomFor(calls) {
       run.callsLeft -= 1;
       const fits = run.callsLeft - CALLS_RESERVED >= calls && run.secondsLeft() > 0;
@@ -79,6 +88,7 @@ function emptyReport(): SweepReport {
     vanished: 0,
     probes: 0,
     publishFailures: 0,
+    refusedTypes: [],
     ranInSweep: 0,
     idempotencyRecordsPurged: 0,
     jobsPruned: 0,

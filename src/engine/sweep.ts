@@ -38,9 +38,10 @@ export async function sweep(ports: Ports): Promise<SweepReport> {
   await step(run, "idempotency_records", 1, () => purgeIdempotencyRecords(run));
   await step(run, "retention", 2, () => prune(run));
   if (run.report.publishFailures > 0) await step(run, "run", CALLS_PER_RUN, () => runInSweep(run));
-  const { failedSteps, ...counts } = run.report;
+  const { failedSteps, refusedTypes, ...counts } = run.report;
   ports.log("sweep_finished", {
     ...counts,
+    refusedTypes: refusedTypes.join(","),
     failedSteps: failedSteps.join(","),
     seconds: run.secondsSpent(),
   });
@@ -108,8 +109,8 @@ async function publishUnpublished(run: SweepRun): Promise<void> {
     run.report.published += wakeups.length;
     await publishSwept(run, wakeups);
     if (wakeups.length < MESSAGES_PER_STATEMENT) return;
-    // A trigger that refuses would be asked again for the same jobs.
-    if (run.report.publishFailures > 0 || !run.hasRoomFor(CALLS_PER_PUBLISHING)) {
+    // A trigger that fails would be asked again for the same jobs.
+    if (run.isOutage || !run.hasRoomFor(CALLS_PER_PUBLISHING)) {
       run.report.more = true;
       return;
     }
