@@ -76,6 +76,7 @@ function calls(named: {
   const types = [
     { type: "bench.busy", publish: true, leaseSeconds: 60, delays: [30], jitterSeconds: 15 },
   ];
+  const take = (limit: number) => ({ takeId: uuidv7(), unpublishedTypes: [], limit });
   return [
     ["claim, named job is due", (db) => claim(db, { ...delivery, jobId: named.dueJobId })],
     [
@@ -105,10 +106,10 @@ function calls(named: {
         }),
     ],
     ["status", (db) => read(db, named.doneJobId, { tenant: "acme", keyName: "acme" })],
-    ["sweep: expired leases, none", (db) => recoverLeases(db, types, 200)],
-    ["sweep: not published, none", (db) => takeUnpublished(db, [], 500)],
-    ["sweep: vanished, none", (db) => takeVanished(db, [], 500)],
-    ["sweep: silent types", (db) => probeSilentTypes(db, [], 100)],
+    ["sweep: expired leases, none", (db) => recoverLeases(db, types, take(200))],
+    ["sweep: not published, none", (db) => takeUnpublished(db, take(500))],
+    ["sweep: vanished, none", (db) => takeVanished(db, take(500))],
+    ["sweep: silent types", (db) => probeSilentTypes(db, take(100))],
     ["readiness", (db) => health(db)],
     ...reads(named),
   ];

@@ -135,6 +135,8 @@ const TIMEOUT_SECONDS_BOUNDS = { min: 1, max: 900, default: 60 } as const;
 const LEASE_SECONDS_BOUNDS = { min: 5, max: 960 } as const;
 /** A sane ceiling for waits that a type may ask for: one day, QStash's own. */
 const BACKOFF_SECONDS_MAX = 86_400;
+/** QStash's own bound, a week: it would refuse every message of the type. */
+const FLOW_PERIOD_SECONDS_MAX = 7 * 86_400;
 
 /**
  * Declares a job type: checks its settings and applies the defaults.
@@ -178,7 +180,7 @@ export function defineJob<Schema extends z.core.$ZodType>(
       LEASE_SECONDS_BOUNDS.max,
     ),
     backoff: checkedBackoff(type, { ...DEFAULT_BACKOFF, ...options.backoff }),
-    flowControl: options.flowControl,
+    flowControl: options.flowControl && checkedFlowControl(type, options.flowControl),
     runsOn: options.runsOn ?? "qstash",
     schedule: options.schedule && {
       cron: options.schedule.cron,
@@ -200,6 +202,23 @@ function checkedBackoff(type: string, backoff: Backoff): Backoff {
     );
   }
   return backoff;
+}
+
+function checkedFlowControl(type: string, limits: FlowControl): FlowControl {
+  const { parallelism, rate, periodSeconds } = limits;
+  if (parallelism === undefined && rate === undefined) {
+    throw new TypeError(`Job type "${type}": flowControl must set parallelism or rate.`);
+  }
+  for (const [name, value] of Object.entries({ parallelism, rate, periodSeconds })) {
+    if (value === undefined || (Number.isSafeInteger(value) && value >= 1)) continue;
+    throw new TypeError(`Job type "${type}": flowControl.${name} must be a positive integer.`);
+  }
+  if (periodSeconds !== undefined && periodSeconds > FLOW_PERIOD_SECONDS_MAX) {
+    throw new TypeError(
+      `Job type "${type}": flowControl.periodSeconds must be at most ${FLOW_PERIOD_SECONDS_MAX}.`,
+    );
+  }
+  return limits;
 }
 
 /** Throws a `FatalError` for a name that the ledger cannot keep. */

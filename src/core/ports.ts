@@ -45,6 +45,7 @@ import type {
   ScheduleRef,
   SlotPlan,
 } from "./schedule.js";
+import type { SweepStore, SweepType } from "./sweep.js";
 
 /** The store cannot be reached, or did not answer in time; nothing is known about the outcome. */
 export class StoreUnavailableError extends Error {
@@ -56,10 +57,26 @@ export class StoreUnavailableError extends Error {
 
 /** The trigger did not take a message, or its answer was lost. */
 export class PublishFailedError extends Error {
-  constructor(message: string, options?: { cause?: unknown }) {
-    super(message, options);
+  /** For logs: `status_400`, `timeout`, `unreachable`. */
+  readonly reason: string;
+  /** The trigger refuses this very message, and would again; other messages may go through. */
+  readonly refused: boolean;
+  constructor(
+    message: string,
+    options: { cause?: unknown; reason?: string; refused?: boolean } = {},
+  ) {
+    super(message, { cause: options.cause });
     this.name = "PublishFailedError";
+    this.reason = options.reason ?? "unknown";
+    this.refused = options.refused ?? false;
   }
+}
+
+/** A message that was not published, and why; see `PublishFailedError`. */
+export interface UnpublishedMessage {
+  wakeup: Wakeup;
+  reason: string;
+  refused: boolean;
 }
 
 /** A job to insert, every default applied. */
@@ -114,23 +131,6 @@ export interface SqlStatement {
   params: unknown[];
 }
 
-/** What the sweep must know of each registered type. */
-export interface SweepType {
-  type: string;
-  publish: boolean;
-  leaseSeconds: number;
-  /** Delay by number of attempts used, without jitter; see `delayTable`. */
-  delays: number[];
-  jitterSeconds: number;
-}
-
-export interface RecoveredLeases {
-  failed: number;
-  deadLettered: number;
-  cancelled: number;
-  wakeups: Wakeup[];
-}
-
 /** What the readiness probe reads in one statement. */
 export interface StoreHealth {
   migration: string | null;
@@ -139,7 +139,7 @@ export interface StoreHealth {
 }
 
 /** Everything that Postgres does for the engine; one method per statement. */
-export interface Store extends MonitoringStore {
+export interface Store extends MonitoringStore, SweepStore {
   create(request: IdempotentRequest, jobs: NewJob[], shape: ResponseShape): Promise<CreateOutcome>;
   /** Looks up a stored response, for requests that today's schema would refuse. */
   findReplay(
@@ -149,8 +149,6 @@ export interface Store extends MonitoringStore {
   /** Creates a job without a request, not published yet. */
   enqueue(tenant: string, job: NewJob): Promise<{ jobId: string; created: boolean }>;
   enqueueStatement(tenant: string, job: NewJob): SqlStatement;
-  /** Marks unpublished jobs by id as published, for the caller to publish. */
-  takeNudged(jobIds: string[], unpublishedTypes: string[], limit: number): Promise<Wakeup[]>;
   listJobs(filter: JobFilter, actor: Actor, page: PageRequest): Promise<JobPage>;
   /** Gives the newest items; null for an id that the actor may not see. */
   readTimeline(jobId: string, actor: Actor, itemsMax: number): Promise<Timeline | null>;
@@ -216,16 +214,6 @@ export interface Store extends MonitoringStore {
   /** Makes the store's declared schedules those of the deployment. */
   applyDeclared(declared: (Recurrence & { id: string })[], limit: number): Promise<void>;
   makeSlots(plans: SlotPlan[], types: ScheduledType[]): Promise<Wakeup[]>;
-  recoverLeases(types: SweepType[], limit: number): Promise<RecoveredLeases>;
-  takeUnpublished(unpublishedTypes: string[], limit: number): Promise<Wakeup[]>;
-  probeSilentTypes(unpublishedTypes: string[], limit: number): Promise<Wakeup[]>;
-  takeVanished(unpublishedTypes: string[], limit: number): Promise<Wakeup[]>;
-  purgeIdempotencyRecords(limit: number): Promise<number>;
-  pruneJobs(
-    retention: { finishedDays: number; deadLetterDays: number },
-    limit: number,
-  ): Promise<number>;
-  recordSweep(): Promise<void>;
   health(): Promise<StoreHealth>;
 }
 
@@ -235,8 +223,8 @@ export interface Trigger {
   publish(wakeup: Wakeup): Promise<void>;
   /** A hop: the delay is relative, since the carrier's clock may be the fast one. */
   publishAfter(wakeup: Wakeup, delaySeconds: number): Promise<void>;
-  /** Gives the wakeups that were not taken; 100 messages travel in one call. */
-  publishMany(wakeups: Wakeup[]): Promise<{ failed: Wakeup[]; calls: number }>;
+  /** Gives the messages that were not taken; 100 travel in one call, and are refused together. */
+  publishMany(wakeups: Wakeup[]): Promise<{ failed: UnpublishedMessage[]; calls: number }>;
 }
 
 /** Timers; tests drive them by hand. */

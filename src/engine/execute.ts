@@ -74,8 +74,9 @@ export async function execute(
     durationMs,
   });
   if (finished.wakeup) {
-    if (options.leaveUnpublished) await markFailed(ports, [finished.wakeup]);
-    else await publish(ports, [finished.wakeup]);
+    const { wakeup } = finished;
+    if (options.leaveUnpublished) await markFailed(ports, [{ wakeup, reason: "not_tried" }]);
+    else await publish(ports, [wakeup]);
   }
   return outcome;
 }

@@ -10,6 +10,10 @@ const NUDGED_MAX = 500;
 /** Publishes those of the named jobs that still wait and are not published; repeating it is safe. */
 export async function nudge(ports: Ports, jobIds: string[]): Promise<void> {
   if (jobIds.length === 0) return;
-  const wakeups = await ports.store.takeNudged(jobIds, unpublishedTypes(ports), NUDGED_MAX);
+  const wakeups = await ports.store.takeNudged(jobIds, {
+    takeId: ports.entropy.newId(),
+    unpublishedTypes: unpublishedTypes(ports),
+    limit: NUDGED_MAX,
+  });
   await publishAfterCommit(ports, wakeups);
 }

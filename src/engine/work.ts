@@ -1,8 +1,9 @@
 /** Runs jobs in a process of one's own, for types that are not published to QStash. */
 
-import type { Ports, SweepType } from "../core/ports.js";
+import type { Ports } from "../core/ports.js";
+import type { SweepType } from "../core/sweep.js";
 import { execute } from "./execute.js";
-import { sweepTypes } from "./sweep.js";
+import { sweepTypes } from "./sweep-types.js";
 
 export interface WorkOptions {
   /** Registered types to run, most urgent first. */

@@ -107,6 +107,8 @@ export const jobs = pgTable(
     triggerSeq: integer("trigger_seq").notNull().default(1),
     triggeredAt: instant("triggered_at"),
     nextTriggerAt: instant("next_trigger_at"),
+    /** The statement that last handed out its message; null for most jobs, which need no sweep. */
+    takeId: uuid("take_id"),
     traceparent: text("traceparent"),
     // Null for all jobs but those that a schedule made, so that other jobs pay nothing for them.
     scheduleId: uuid("schedule_id"),
@@ -129,6 +131,8 @@ export const jobs = pgTable(
     index("jobs_unpublished")
       .on(t.jobType, t.nextRunAt)
       .where(sql`triggered_at is null and next_run_at is not null`),
+    // A repeated take looks for the jobs that its first try took.
+    index("jobs_taken").on(t.takeId).where(sql`take_id is not null and next_run_at is not null`),
     index("jobs_wakeup").on(t.jobType, t.nextTriggerAt).where(sql`next_trigger_at is not null`),
     uniqueIndex("jobs_dedupe_slot")
       .on(t.tenant, t.jobType, t.dedupeSlot)

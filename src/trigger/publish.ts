@@ -4,7 +4,7 @@ import { Client, type PublishRequest } from "@upstash/qstash";
 import type { Registry } from "../core/define-job.js";
 import type { Wakeup } from "../core/job.js";
 import type { Message } from "../core/message.js";
-import { PublishFailedError, type Trigger } from "../core/ports.js";
+import { PublishFailedError, type Trigger, type UnpublishedMessage } from "../core/ports.js";
 
 export interface PublishOptions {
   qstashUrl: string;
@@ -52,7 +52,7 @@ export function createTrigger(options: PublishOptions): Trigger {
         client.publishJSON(toMessage(options, wakeup, { delay: delaySeconds })),
       ),
     publishMany: async (wakeups) => {
-      const failed: Wakeup[] = [];
+      const failed: UnpublishedMessage[] = [];
       let calls = 0;
       for (let at = 0; at < wakeups.length; at += MESSAGES_PER_BATCH) {
         const chunk = wakeups.slice(at, at + MESSAGES_PER_BATCH);
@@ -62,8 +62,10 @@ export function createTrigger(options: PublishOptions): Trigger {
           await withTries(options, () =>
             client.batchJSON(chunk.map((each) => toMessage(options, each, notBefore(each)))),
           );
-        } catch {
-          failed.push(...chunk);
+        } catch (error) {
+          if (!(error instanceof PublishFailedError)) throw error;
+          const { reason, refused } = error;
+          failed.push(...chunk.map((wakeup) => ({ wakeup, reason, refused })));
         }
       }
       return { failed, calls };
@@ -117,22 +119,22 @@ function flowLimits(limits: { parallelism?: number; rate?: number; periodSeconds
 
 /** Two tries within ten seconds: the client itself has no time limit and repeats no 5xx. */
 async function withTries(options: PublishOptions, call: () => Promise<unknown>): Promise<void> {
-  let last: unknown;
-  for (let tries = 0; tries < PUBLISH_TRIES; tries += 1) {
+  for (let tries = 1; ; tries += 1) {
     try {
       return await withinLimit(options, call());
-    } catch (error) {
-      last = error;
-      if (isFinal(error)) break;
+    } catch (cause) {
+      const { reason, final, refused } = diagnose(cause);
+      if (tries < PUBLISH_TRIES && !final) continue;
+      const message = `QStash did not take the message: ${reason}`;
+      throw new PublishFailedError(message, { cause, reason, refused });
     }
   }
-  throw new PublishFailedError("QStash did not take the message", { cause: last });
 }
 
 async function withinLimit(options: PublishOptions, call: Promise<unknown>): Promise<void> {
   const done = new AbortController();
   const limit = options.sleep(PUBLISH_TRY_SECONDS * 1000, done.signal).then(() => {
-    if (!done.signal.aborted) throw new Error(`no answer within ${PUBLISH_TRY_SECONDS} s`);
+    if (!done.signal.aborted) throw new NoAnswerError();
   });
   try {
     await Promise.race([call, limit]);
@@ -141,10 +143,27 @@ async function withinLimit(options: PublishOptions, call: Promise<unknown>): Pro
   }
 }
 
-/** A refusal of this very request (4xx but 408 and 429) will be refused again. */
-function isFinal(error: unknown): boolean {
+class NoAnswerError extends Error {
+  constructor() {
+    super(`no answer within ${PUBLISH_TRY_SECONDS} s`);
+    this.name = "NoAnswerError";
+  }
+}
+
+/** Answers to who asks or how often, not to what was asked. */
+const CALLER_STATUSES = [401, 402, 403, 408, 429];
+
+/** What a failed try means: a refusal (4xx but 408 and 429) would only be repeated. */
+function diagnose(error: unknown): { reason: string; final: boolean; refused: boolean } {
   const status = (error as { status?: unknown } | null)?.status;
-  return (
-    typeof status === "number" && status >= 400 && status < 500 && ![408, 429].includes(status)
-  );
+  if (typeof status !== "number") {
+    const reason = error instanceof NoAnswerError ? "timeout" : "unreachable";
+    return { reason, final: false, refused: false };
+  }
+  const final = status >= 400 && status < 500 && ![408, 429].includes(status);
+  return {
+    reason: `status_${status}`,
+    final,
+    refused: final && !CALLER_STATUSES.includes(status),
+  };
 }

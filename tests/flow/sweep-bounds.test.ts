@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test, vi } from "vitest";
 import type { Store } from "../../src/core/ports.js";
-import type { SweepReport } from "../../src/engine/sweep.js";
+import type { SweepReport } from "../../src/engine/begin-sweep.js";
+import { newTake } from "../support/store.js";
 import {
   countByStatus,
   insertLost,
@@ -162,10 +163,10 @@ describe("a large backlog does not make a sweep slow (U01)", () => {
     await world.query("vacuum analyze jobs");
 
     const nothing: [string, (store: Store) => Promise<unknown>][] = [
-      ["no lease has expired", (store) => store.recoverLeases([knownType(TYPE)], 0)],
-      ["nothing is unpublished", (store) => store.takeUnpublished([TYPE], 500)],
-      ["nothing has vanished yet", (store) => store.takeVanished([], 500)],
-      ["a silent type is probed", (store) => store.probeSilentTypes([], 100)],
+      ["no lease has expired", (store) => store.recoverLeases([knownType(TYPE)], newTake(0))],
+      ["nothing is unpublished", (store) => store.takeUnpublished(newTake(500, [TYPE]))],
+      ["nothing has vanished yet", (store) => store.takeVanished(newTake(500))],
+      ["a silent type is probed", (store) => store.probeSilentTypes(newTake(100))],
       ["nothing fits a claim", (store) => store.claimDue([knownType("test.none")], randomUUID())],
       ["one is claimed", (store) => store.claimDue([knownType(TYPE)], randomUUID())],
       [
@@ -182,7 +183,7 @@ describe("a large backlog does not make a sweep slow (U01)", () => {
       expect(pages, name).toBeLessThan(200);
     }
     // What takes many rows pays for those it takes, whatever else waits.
-    const taken = await costOf(world, (store) => store.takeUnpublished([], 100));
+    const taken = await costOf(world, (store) => store.takeUnpublished(newTake(100)));
     expect(taken.scanned.filter((table) => table === "jobs")).toEqual([]);
     expect(taken.pages / 100).toBeLessThan(80);
   });

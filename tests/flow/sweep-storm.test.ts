@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { SweepReport } from "../../src/engine/sweep.js";
+import type { SweepReport } from "../../src/engine/begin-sweep.js";
 import {
   countByStatus,
   insertWaiting,

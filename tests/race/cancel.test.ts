@@ -14,6 +14,7 @@ import {
   SNOOZE,
   SWEEP_TYPES,
 } from "../support/race-jobs.js";
+import { newTake } from "../support/store.js";
 
 const race = setUpRace();
 
@@ -87,17 +88,17 @@ describe("a cancel and a sweep", () => {
     const held = await race.begin();
     await cancelJob(held.store, lost.jobId);
 
-    expect(await race.store.recoverLeases(SWEEP_TYPES, 10)).toMatchObject({ cancelled: 0 });
+    expect(await race.store.recoverLeases(SWEEP_TYPES, newTake())).toMatchObject({ cancelled: 0 });
     await held.commit();
 
-    expect(await race.store.recoverLeases(SWEEP_TYPES, 10)).toMatchObject({ cancelled: 1 });
+    expect(await race.store.recoverLeases(SWEEP_TYPES, newTake())).toMatchObject({ cancelled: 1 });
     expect(await race.job(lost.jobId)).toMatchObject({ status: "cancelled" });
   });
 
   test("a cancel that waits for the sweep cancels the job that waits for its retry", async () => {
     const lost = await expired(race);
     const held = await race.begin();
-    await held.store.recoverLeases(SWEEP_TYPES, 10);
+    await held.store.recoverLeases(SWEEP_TYPES, newTake());
     const cancelled = cancelJob(race.store, lost.jobId);
     await race.waiting(1);
     await held.commit();

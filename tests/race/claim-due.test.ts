@@ -12,7 +12,7 @@ import {
   SWEEP_TYPES,
   TYPE,
 } from "../support/race-jobs.js";
-import { claimFor, createJobs, newJob } from "../support/store.js";
+import { claimFor, createJobs, newJob, newTake } from "../support/store.js";
 
 const race = setUpRace();
 const takeOne = (store = race.store, lockToken: string = randomUUID()) =>
@@ -121,7 +121,7 @@ test("a token whose attempt was lost and recorded does not start another attempt
   const lockToken = randomUUID();
   const lost = await takeOne(race.direct, lockToken);
   await expire(race);
-  await race.store.recoverLeases(SWEEP_TYPES, 10);
+  await race.store.recoverLeases(SWEEP_TYPES, newTake());
   await race.database.advance(31);
   // The repeat of the first call, which was under way for longer than the lease.
   const again = await takeOne(race.store, lockToken);

@@ -13,7 +13,7 @@ import {
   SWEEP_TYPES,
   TYPE,
 } from "../support/race-jobs.js";
-import { claimFor } from "../support/store.js";
+import { claimFor, newTake } from "../support/store.js";
 
 const race = setUpRace();
 const PAUSED = { kind: "noop", reason: "paused" };
@@ -70,7 +70,7 @@ describe("a claim beside a sweep that holds the job", () => {
   test("recoverLeases: the delivery hears that the job is locked, then that it waits for its backoff", async () => {
     const lost = await expired(race);
     const held = await race.begin();
-    expect(await held.store.recoverLeases(SWEEP_TYPES, 10)).toMatchObject({ failed: 1 });
+    expect(await held.store.recoverLeases(SWEEP_TYPES, newTake())).toMatchObject({ failed: 1 });
 
     expect(await redeliver(race.store, lost)).toEqual({ kind: "locked", named: true });
     await held.commit();
@@ -82,7 +82,7 @@ describe("a claim beside a sweep that holds the job", () => {
   test("recoverLeases: when the sweep is rolled back, the delivery takes the lease over", async () => {
     const lost = await expired(race);
     const held = await race.begin();
-    await held.store.recoverLeases(SWEEP_TYPES, 10);
+    await held.store.recoverLeases(SWEEP_TYPES, newTake());
     await held.rollback();
 
     expect(attemptOf(await redeliver(race.store, lost)).attempt).toBe(2);
@@ -94,10 +94,10 @@ describe("a claim beside a sweep that holds the job", () => {
     const held = await race.begin();
     const takeover = attemptOf(await redeliver(held.store, lost));
 
-    expect(await race.store.recoverLeases(SWEEP_TYPES, 10)).toMatchObject({ failed: 0 });
+    expect(await race.store.recoverLeases(SWEEP_TYPES, newTake())).toMatchObject({ failed: 0 });
     await held.commit();
 
-    expect(await race.store.recoverLeases(SWEEP_TYPES, 10)).toMatchObject({ failed: 0 });
+    expect(await race.store.recoverLeases(SWEEP_TYPES, newTake())).toMatchObject({ failed: 0 });
     expect(await race.job(lost.jobId)).toMatchObject({
       attempts: 2,
       lock_token: takeover.lockToken,
@@ -108,7 +108,7 @@ describe("a claim beside a sweep that holds the job", () => {
   test("the message of a lost attempt waits for the sweep that ends it, and starts nothing", async () => {
     const lost = await expired(race, { messageId: "msg_1" });
     const held = await race.begin();
-    await held.store.recoverLeases(SWEEP_TYPES, 10);
+    await held.store.recoverLeases(SWEEP_TYPES, newTake());
     const redelivery = redeliver(race.store, lost, { messageId: "msg_1" });
     await race.waiting(1);
     await held.commit();
@@ -257,13 +257,13 @@ async function silent(of: Race) {
 }
 
 function takeUnpublished(store: Store) {
-  return store.takeUnpublished([], 10);
+  return store.takeUnpublished(newTake());
 }
 
 function takeVanished(store: Store) {
-  return store.takeVanished([], 10);
+  return store.takeVanished(newTake());
 }
 
 function probeSilentTypes(store: Store) {
-  return store.probeSilentTypes([], 10);
+  return store.probeSilentTypes(newTake());
 }

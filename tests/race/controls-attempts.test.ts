@@ -17,7 +17,7 @@ import {
   SWEEP_TYPES,
   TYPE,
 } from "../support/race-jobs.js";
-import { claimFor } from "../support/store.js";
+import { claimFor, newTake } from "../support/store.js";
 
 const race = setUpRace();
 const SKIP_LOCKED = "for update skip locked";
@@ -175,7 +175,7 @@ describe("sweeps and cancels beside a finish", () => {
     const store = await race.edited([{ statement: "recover-leases", cut: SKIP_LOCKED }]);
     const held = await race.begin();
     await finishAs(held.store, attempt, COMPLETED);
-    const swept = store.recoverLeases(SWEEP_TYPES, 10);
+    const swept = store.recoverLeases(SWEEP_TYPES, newTake());
     await race.waiting(1);
     await held.commit();
 

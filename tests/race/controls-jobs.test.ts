@@ -19,7 +19,7 @@ import {
 } from "../support/race-jobs.js";
 import { answeredJobs, createCall, send } from "../support/race-requests.js";
 import { pauseBefore } from "../support/race-session.js";
-import { claimFor } from "../support/store.js";
+import { claimFor, newTake } from "../support/store.js";
 
 const race = setUpRace();
 const KEY = { dedupeKey: "invoice:1" };
@@ -77,8 +77,8 @@ describe("messages", () => {
     const cut = "for update of j skip locked";
     const store = await race.edited([{ statement: "take-unpublished", cut }]);
     const held = await race.begin();
-    expect(await held.store.takeUnpublished([], 10)).toHaveLength(1);
-    const second = store.takeUnpublished([], 10);
+    expect(await held.store.takeUnpublished(newTake())).toHaveLength(1);
+    const second = store.takeUnpublished(newTake());
     await race.waiting(1);
     await held.commit();
 
@@ -92,8 +92,8 @@ describe("messages", () => {
     const cut = "for update of j skip locked";
     const store = await race.edited([{ statement: "take-vanished", cut }]);
     const held = await race.begin();
-    await held.store.takeVanished([], 10);
-    const second = store.takeVanished([], 10);
+    await held.store.takeVanished(newTake());
+    const second = store.takeVanished(newTake());
     await race.waiting(1);
     await held.commit();
 
@@ -106,7 +106,7 @@ describe("messages", () => {
     const store = await race.edited([{ statement: "probe-silent-types", cut }]);
     for (const seq of [2, 3, 4]) {
       await race.database.advance(61);
-      expect(await store.probeSilentTypes([], 10)).toMatchObject([{ seq }]);
+      expect(await store.probeSilentTypes(newTake())).toMatchObject([{ seq }]);
     }
   });
 

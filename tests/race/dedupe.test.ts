@@ -15,6 +15,7 @@ import {
   SWEEP_TYPES,
 } from "../support/race-jobs.js";
 import { answeredJobs, createCall, send } from "../support/race-requests.js";
+import { newTake } from "../support/store.js";
 
 const race = setUpRace();
 const KEY = { dedupeKey: "invoice:1" };
@@ -136,7 +137,7 @@ describe("a create and the end of the active job", () => {
   test("a sweep that gives the lease up keeps the key", async () => {
     const lost = await expired(race, KEY);
     const held = await race.begin();
-    await held.store.recoverLeases(SWEEP_TYPES, 10);
+    await held.store.recoverLeases(SWEEP_TYPES, newTake());
     const created = create();
     await race.waiting(1);
     await held.commit();

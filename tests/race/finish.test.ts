@@ -14,6 +14,7 @@ import {
   SNOOZE,
   SWEEP_TYPES,
 } from "../support/race-jobs.js";
+import { newTake } from "../support/store.js";
 
 const race = setUpRace();
 
@@ -23,10 +24,10 @@ describe("finish and sweep", () => {
     const held = await race.begin();
     await finishAs(held.store, attempt, COMPLETED);
 
-    expect(await race.store.recoverLeases(SWEEP_TYPES, 10)).toMatchObject({ failed: 0 });
+    expect(await race.store.recoverLeases(SWEEP_TYPES, newTake())).toMatchObject({ failed: 0 });
     await held.commit();
 
-    expect(await race.store.recoverLeases(SWEEP_TYPES, 10)).toMatchObject({ failed: 0 });
+    expect(await race.store.recoverLeases(SWEEP_TYPES, newTake())).toMatchObject({ failed: 0 });
     expect(await race.job(attempt.jobId)).toMatchObject({ status: "completed" });
     expect(await race.attempts(attempt.jobId)).toMatchObject([{ outcome: "completed" }]);
   });
@@ -37,14 +38,14 @@ describe("finish and sweep", () => {
     await finishAs(held.store, attempt, COMPLETED);
     await held.rollback();
 
-    expect(await race.store.recoverLeases(SWEEP_TYPES, 10)).toMatchObject({ failed: 1 });
+    expect(await race.store.recoverLeases(SWEEP_TYPES, newTake())).toMatchObject({ failed: 1 });
     expect(await race.attempts(attempt.jobId)).toMatchObject([{ outcome: "lease_expired" }]);
   });
 
   test("a finish that waits for the sweep comes too late: its result is kept, never applied", async () => {
     const attempt = await expired(race);
     const held = await race.begin();
-    await held.store.recoverLeases(SWEEP_TYPES, 10);
+    await held.store.recoverLeases(SWEEP_TYPES, newTake());
     const finish = finishAs(race.store, attempt, COMPLETED);
     await race.waiting(1);
     await held.commit();
@@ -59,7 +60,7 @@ describe("finish and sweep", () => {
   test("a finish that waits for a sweep that is rolled back is recorded", async () => {
     const attempt = await expired(race);
     const held = await race.begin();
-    await held.store.recoverLeases(SWEEP_TYPES, 10);
+    await held.store.recoverLeases(SWEEP_TYPES, newTake());
     const finish = finishAs(race.store, attempt, COMPLETED);
     await race.waiting(1);
     await held.rollback();
@@ -238,11 +239,11 @@ describe("heartbeats", () => {
     await held.store.heartbeat({ ...attempt, leaseSeconds: 900 }, undefined);
 
     expect(await redeliver(race.store, attempt)).toEqual({ kind: "locked", named: true });
-    expect(await race.store.recoverLeases(SWEEP_TYPES, 10)).toMatchObject({ failed: 0 });
+    expect(await race.store.recoverLeases(SWEEP_TYPES, newTake())).toMatchObject({ failed: 0 });
     await held.commit();
 
     expect(await redeliver(race.store, attempt)).toEqual({ kind: "noop", reason: "running" });
-    expect(await race.store.recoverLeases(SWEEP_TYPES, 10)).toMatchObject({ failed: 0 });
+    expect(await race.store.recoverLeases(SWEEP_TYPES, newTake())).toMatchObject({ failed: 0 });
   });
 
   test("a heartbeat that arrives after the finish changes nothing", async () => {

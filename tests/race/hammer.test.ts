@@ -16,7 +16,7 @@ import {
   SWEEP_TYPES,
   TYPE,
 } from "../support/race-jobs.js";
-import { createJobs, newJob } from "../support/store.js";
+import { createJobs, newJob, newTake } from "../support/store.js";
 
 const race = setUpRace();
 const JOBS = 200;
@@ -95,10 +95,10 @@ async function replayed(jobId: string): Promise<Wakeup[]> {
 }
 
 async function sweep(): Promise<Wakeup[]> {
-  const { wakeups } = await race.store.recoverLeases(SWEEP_TYPES, 20);
-  const unpublished = await race.store.takeUnpublished([], 20);
-  const vanished = await race.store.takeVanished([], 20);
-  const probes = await race.store.probeSilentTypes([], 20);
+  const { wakeups } = await race.store.recoverLeases(SWEEP_TYPES, newTake(20));
+  const unpublished = await race.store.takeUnpublished(newTake(20));
+  const vanished = await race.store.takeVanished(newTake(20));
+  const probes = await race.store.probeSilentTypes(newTake(20));
   return [...wakeups, ...unpublished, ...vanished, ...probes];
 }
 

@@ -11,7 +11,7 @@ import {
   SWEEP_TYPES,
   TYPE,
 } from "../support/race-jobs.js";
-import { claimFor, createJobs, newJob } from "../support/store.js";
+import { claimFor, createJobs, newJob, newTake } from "../support/store.js";
 
 const race = setUpRace();
 
@@ -49,11 +49,11 @@ test("a probe whose job is locked is neither sent nor counted", async () => {
   await race.database.advance(61);
   const held = await race.begin();
   await claimFor(held.store, job);
-  expect(await race.store.probeSilentTypes([], 10)).toEqual([]);
+  expect(await race.store.probeSilentTypes(newTake())).toEqual([]);
   expect(await race.count("type_state")).toBe(0);
   await held.rollback();
 
-  expect(await race.store.probeSilentTypes([], 10)).toMatchObject([{ jobId: job.id, seq: 2 }]);
+  expect(await race.store.probeSilentTypes(newTake())).toMatchObject([{ jobId: job.id, seq: 2 }]);
 });
 
 test("a worker takes its types in the order in which it was given them, whatever their priorities", async () => {

@@ -15,6 +15,7 @@ import {
   running,
   SWEEP_TYPES,
 } from "../support/race-jobs.js";
+import { newTake } from "../support/store.js";
 
 const race = setUpRace();
 const BULK = { publishMax: 500, unpublishedTypes: [] };
@@ -86,7 +87,7 @@ describe("replay and replay", () => {
 describe("replay and the attempt before it", () => {
   test("a late finish of the lost attempt does not touch the replayed job", async () => {
     const lost = await expired(race, { maxAttempts: 1 });
-    await race.store.recoverLeases(SWEEP_TYPES, 10);
+    await race.store.recoverLeases(SWEEP_TYPES, newTake());
     const held = await race.begin();
     await replayJob(held.store, lost.jobId);
 
@@ -129,7 +130,9 @@ describe("replay and sweep", () => {
   test("a replay waits for the sweep that makes the dead letter", async () => {
     const lost = await expired(race, { maxAttempts: 1 });
     const held = await race.begin();
-    expect(await held.store.recoverLeases(SWEEP_TYPES, 10)).toMatchObject({ deadLettered: 1 });
+    expect(await held.store.recoverLeases(SWEEP_TYPES, newTake())).toMatchObject({
+      deadLettered: 1,
+    });
     const replayed = replayJob(race.store, lost.jobId);
     await race.waiting(1);
     await held.commit();
@@ -143,10 +146,10 @@ describe("replay and sweep", () => {
     const held = await race.begin();
     await replayJob(held.store, jobId);
 
-    expect(await race.store.takeUnpublished([], 10)).toEqual([]);
+    expect(await race.store.takeUnpublished(newTake())).toEqual([]);
     await held.commit();
 
-    expect(await race.store.takeUnpublished([], 10)).toEqual([]);
+    expect(await race.store.takeUnpublished(newTake())).toEqual([]);
     expect(await race.job(jobId)).toMatchObject({ trigger_seq: 2 });
   });
 

@@ -12,7 +12,7 @@ import {
   SWEEP_TYPES,
   TYPE,
 } from "../support/race-jobs.js";
-import { claimFor, createJobs, newJob } from "../support/store.js";
+import { claimFor, createJobs, newJob, newTake } from "../support/store.js";
 
 const race = setUpRace();
 const SWEEPS = 5;
@@ -43,7 +43,7 @@ describe("five sweeps at once", () => {
          next_run_at = null, next_trigger_at = null`,
     );
     const wakeups = await fiveSweeps(
-      async () => (await race.store.recoverLeases(SWEEP_TYPES, 60)).wakeups,
+      async () => (await race.store.recoverLeases(SWEEP_TYPES, newTake(60))).wakeups,
     );
 
     expect(wakeups).toHaveLength(500);
@@ -55,7 +55,7 @@ describe("five sweeps at once", () => {
   test("publish each of 500 jobs whose publish had failed once, with the seq that failed", async () => {
     await createJobs(race.direct, many(500));
     await race.database.pg.query("update jobs set triggered_at = null");
-    const wakeups = await fiveSweeps(() => race.store.takeUnpublished([], 60));
+    const wakeups = await fiveSweeps(() => race.store.takeUnpublished(newTake(60)));
 
     expect(wakeups).toHaveLength(500);
     expect(jobsOf(wakeups).size).toBe(500);
@@ -67,7 +67,7 @@ describe("five sweeps at once", () => {
     await createJobs(race.direct, many(500));
     await race.database.advance(700);
     await running(race, { priority: 9 });
-    const takings = Array.from({ length: SWEEPS * 4 }, () => race.store.takeVanished([], 500));
+    const takings = Array.from({ length: SWEEPS * 4 }, () => race.store.takeVanished(newTake(500)));
     const wakeups = (await Promise.all(takings)).flat();
 
     expect(wakeups.length).toBeGreaterThan(0);
@@ -80,7 +80,7 @@ describe("five sweeps at once", () => {
     await createJobs(race.direct, many(20));
     await race.database.advance(61);
     const probes = await Promise.all(
-      Array.from({ length: SWEEPS }, () => race.store.probeSilentTypes([], 10)),
+      Array.from({ length: SWEEPS }, () => race.store.probeSilentTypes(newTake())),
     );
 
     expect(probes.flat()).toHaveLength(1);
@@ -97,11 +97,11 @@ describe("a sweep that waits for another", () => {
     await queued(race);
     await race.database.advance(61);
     const held = await race.begin();
-    expect(await held.store.probeSilentTypes([], 10)).toHaveLength(1);
-    expect(await race.store.probeSilentTypes([], 10)).toEqual([]);
+    expect(await held.store.probeSilentTypes(newTake())).toHaveLength(1);
+    expect(await race.store.probeSilentTypes(newTake())).toEqual([]);
     await held[end]();
 
-    expect(await race.store.probeSilentTypes([], 10)).toHaveLength(probes);
+    expect(await race.store.probeSilentTypes(newTake())).toHaveLength(probes);
     expect(await race.rows("select probes from type_state")).toEqual([{ probes: 1 }]);
   });
 
@@ -113,8 +113,8 @@ describe("a sweep that waits for another", () => {
     await race.database.advance(700);
     await running(race, { priority: 9 });
     const held = await race.begin();
-    expect(await held.store.takeVanished([], 10)).toMatchObject([{ jobId: job.id, seq: 2 }]);
-    const second = race.store.takeVanished([], 10);
+    expect(await held.store.takeVanished(newTake())).toMatchObject([{ jobId: job.id, seq: 2 }]);
+    const second = race.store.takeVanished(newTake());
     await race.waiting(1);
     await held[end]();
 
@@ -128,34 +128,13 @@ describe("a sweep that waits for another", () => {
     await running(race, { priority: 9 });
     const held = await race.begin();
     await held.client.query("insert into type_state (job_type) values ($1)", [TYPE]);
-    const sweep = race.store.takeVanished([], 10);
+    const sweep = race.store.takeVanished(newTake());
     await race.waiting(1);
     attemptOf(await claimFor(race.store, job));
     await held.commit();
 
     expect(await sweep).toEqual([]);
     expect(await race.job(job.id)).toMatchObject({ status: "processing", trigger_seq: 1 });
-  });
-});
-
-describe("a sweep whose answer was lost", () => {
-  test.each([
-    { name: "unpublished jobs", call: () => race.store.takeUnpublished([], 10) },
-    { name: "expired leases", call: () => race.store.recoverLeases(SWEEP_TYPES, 10) },
-  ])("leaves $name to the search for vanished messages", async ({ call }) => {
-    const attempt = await expired(race);
-    const job = await queued(race);
-    await race.direct.markUnpublished([{ jobId: job.id, seq: 1 }]);
-    race.database.neon.setFault({ action: "lose-answer", nth: 1 });
-    await call();
-    const [marked] = await race.rows<{ id: string }>(
-      "select id from jobs where triggered_at is not null and next_run_at is not null",
-    );
-    expect([attempt.jobId, job.id]).toContain(marked?.id);
-
-    await race.database.advance(700);
-    await running(race, { priority: 9 });
-    expect(await race.store.takeVanished([], 10)).toMatchObject([{ jobId: marked?.id }]);
   });
 });
 
@@ -268,7 +247,10 @@ test("of an expired lease, the message that had claimed it and a sweep, one take
   const redeliveries = lost.map(({ id, claimed_by_message: messageId }) =>
     redeliver(race.store, { jobId: id }, { messageId }),
   );
-  const [swept] = await Promise.all([race.store.recoverLeases(SWEEP_TYPES, 10), ...redeliveries]);
+  const [swept] = await Promise.all([
+    race.store.recoverLeases(SWEEP_TYPES, newTake()),
+    ...redeliveries,
+  ]);
   const claimed = (await Promise.all(redeliveries)).filter(({ kind }) => kind === "claimed");
 
   expect(swept.failed + claimed.length).toBe(lost.length);

@@ -20,14 +20,8 @@ const HOUSEKEEPING = new Set([
   ...["store.recordSweep", "store.takeAlerts", "store.dueSchedules", "store.rollUpStats"],
   ...["store.purgeIdempotencyRecords", "store.pruneJobs", "store.pruneMonitoring"],
 ]);
-/**
- * Statements whose lost answer leaves the rest to a sweep, although the client repeats them: the
- * repeat takes other rows, and those of the first time look published; or it comes too late to plan.
- */
-const LEFT_TO_SWEEPS = new Set([
-  ...["store.recoverLeases", "store.takeUnpublished", "store.takeVanished"],
-  ...["store.probeSilentTypes", "store.takeNudged", "store.createSchedule"],
-]);
+/** Its repeat comes too late to plan the first slots, which leaves them to a sweep. */
+const LEFT_TO_SWEEPS = new Set(["store.createSchedule"]);
 /** Later than most calls of any scenario; a fault beyond the last call strikes nothing. */
 const LATE_CALL = 20;
 const TIMEOUT_MS = 120_000;

@@ -20,7 +20,7 @@ import {
   SWEEP_TYPES,
   TYPE,
 } from "./race-jobs.js";
-import { createJobs, newJob } from "./store.js";
+import { createJobs, newJob, newTake } from "./store.js";
 
 /** A job with the attempt that it has or had; a job without one gets a token that nobody holds. */
 export interface CaseJob {
@@ -77,7 +77,11 @@ export const CHANGES: Change[] = [
     make: (store, { jobId }) => cancelJob(store, jobId),
   },
   { from: "expired", name: "taken over", make: claim },
-  { from: "expired", name: "swept", make: (store) => store.recoverLeases(SWEEP_TYPES, 100) },
+  {
+    from: "expired",
+    name: "swept",
+    make: (store) => store.recoverLeases(SWEEP_TYPES, newTake(100)),
+  },
   { from: "dead", name: "replayed", make: (store, { jobId }) => replayJob(store, jobId) },
   {
     from: "dead",

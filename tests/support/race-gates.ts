@@ -5,6 +5,7 @@ import type { Store } from "../../src/core/ports.js";
 import { GATE_CONDITION } from "./race.js";
 import { action, redeliver, SWEEP_TYPES } from "./race-jobs.js";
 import type { Edit } from "./race-session.js";
+import { newTake } from "./store.js";
 
 /** Stops a statement at the gate, before a condition that it looks for its rows with. */
 export const gate = (statement: string, before: string): Edit => ({
@@ -28,20 +29,20 @@ export interface Step {
 }
 
 export const LEASES: Step = {
-  edit: gate("recover-leases", "lock_until <= now() order by"),
-  call: (store) => store.recoverLeases(SWEEP_TYPES, 10),
+  edit: gate("recover-leases", "lock_until <= now()"),
+  call: (store) => store.recoverLeases(SWEEP_TYPES, newTake()),
 };
 export const UNPUBLISHED: Step = {
   edit: gate("take-unpublished", "j.triggered_at is null and j.next_run_at is not null"),
-  call: (store) => store.takeUnpublished([], 10),
+  call: (store) => store.takeUnpublished(newTake()),
 };
 export const VANISHED: Step = {
   edit: gate("take-vanished", "j.next_trigger_at <= now() and j.triggered_at is not null"),
-  call: (store) => store.takeVanished([], 10),
+  call: (store) => store.takeVanished(newTake()),
 };
 export const PROBE: Step = {
   edit: gate("probe-silent-types", "j.next_run_at <= now()"),
-  call: (store) => store.probeSilentTypes([], 10),
+  call: (store) => store.probeSilentTypes(newTake()),
 };
 export const CLAIM: Step = {
   edit: gate("claim", "id = (select id from named where runnable)"),

@@ -8,7 +8,8 @@ import type {
   FinishRequest,
 } from "../../src/core/attempt.js";
 import type { OperatorAction } from "../../src/core/operations.js";
-import type { NewJob, Store, SweepType } from "../../src/core/ports.js";
+import type { NewJob, Store } from "../../src/core/ports.js";
+import type { SweepType } from "../../src/core/sweep.js";
 import type { Race } from "./race.js";
 import { claimFor, createJobs, newJob } from "./store.js";
 

@@ -2,6 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import type { NewJob, ResponseShape, Store } from "../../src/core/ports.js";
+import type { Take } from "../../src/core/sweep.js";
 import { createDatabase } from "../../src/storage/client.js";
 import { createStore } from "../../src/storage/store.js";
 import type { TestDatabase } from "./database.js";
@@ -35,6 +36,13 @@ export function newJob(options: Partial<NewJob> = {}): NewJob {
     ...options,
   };
 }
+
+/** A batch to take under an id of its own. */
+export const newTake = (limit = 10, unpublishedTypes: string[] = []): Take => ({
+  takeId: randomUUID(),
+  unpublishedTypes,
+  limit,
+});
 
 /** Creates jobs under one fresh idempotency key; gives the outcome. */
 export async function createJobs(store: Store, jobs: NewJob[], tenant = "acme") {

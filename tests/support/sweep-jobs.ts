@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { defineJob, type JobDefinition, type JobOptions } from "../../src/core/define-job.js";
-import type { SweepReport } from "../../src/engine/sweep.js";
+import type { SweepReport } from "../../src/engine/begin-sweep.js";
 import type { SweepWorld } from "./sweep-world.js";
 
 export const TYPE = "test.sweep";

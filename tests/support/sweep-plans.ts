@@ -2,7 +2,8 @@
 
 import type { SQL } from "drizzle-orm";
 import { PgDialect } from "drizzle-orm/pg-core";
-import type { Store, SweepType } from "../../src/core/ports.js";
+import type { Store } from "../../src/core/ports.js";
+import type { SweepType } from "../../src/core/sweep.js";
 import type { Database } from "../../src/storage/client.js";
 import { createStore } from "../../src/storage/store.js";
 import type { SweepWorld } from "./sweep-world.js";
@@ -42,8 +43,10 @@ export async function costOf(
   };
   const database: Database = {
     run,
-    batch: async () => {
-      throw new Error("no statement of a sweep is a batch");
+    async batch(statements) {
+      const results: unknown[][] = [];
+      for (const statement of statements) results.push(await run(statement));
+      return results as never;
     },
   };
   try {

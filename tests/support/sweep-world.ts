@@ -6,7 +6,7 @@ import { type Qstash, type QstashOptions, startQstash } from "../../dev/qstash/s
 import { compose } from "../../src/compose.js";
 import { readConfig } from "../../src/config.js";
 import type { JobDefinition } from "../../src/core/define-job.js";
-import type { SweepReport } from "../../src/engine/sweep.js";
+import type { SweepReport } from "../../src/engine/begin-sweep.js";
 import { createTestDatabase, emptyTables, type TestDatabase } from "./database.js";
 import { faultyPorts } from "./faulty.js";
 import { virtualTimers } from "./timers.js";

@@ -14,7 +14,7 @@ describe("no decision depends on the clock of a function instance (I4)", () => {
     "src/engine/execute.ts performance.now": "how long the attempt took, for the log",
     "src/engine/run.ts Date.now": "turns the instant of a RetryAfterError into a delay",
     "src/engine/resolve-job.ts Date.now": "sanity bound on input, a year ahead",
-    "src/engine/sweep.ts performance.now": "how long this very call may go on",
+    "src/engine/begin-sweep.ts performance.now": "how long this very call may go on",
     "src/entry/platform.ts new Date()": "time of a log line",
     "src/http/create-app.ts performance.now": "how long the request took, for the log",
     "src/jobs/http_request.ts new Date()": "time in a webhook's signature",

@@ -101,10 +101,6 @@ const ALSO_EXPORTED: Record<string, { names: string[]; reason: string }> = {
     reason: "every answer that renews a lease is obeyed alike",
   },
   "src/engine/job-context.ts": { names: ["createJobContext"], reason: "a maker, not a verb" },
-  "src/engine/sweep.ts": {
-    names: ["sweepTypes"],
-    reason: "workers claim with the same view of the registry",
-  },
 };
 
 describe("one statement or verb per file, which has its name", () => {

@@ -30,6 +30,11 @@ test.each([
   ["a lease of 961 s", { leaseSeconds: 961 }, /leaseSeconds/],
   ["a base below 1 s", { backoff: { baseSeconds: 0 } }, /baseSeconds/],
   ["negative jitter", { backoff: { jitterSeconds: -1 } }, /jitterSeconds/],
+  ["no parallelism", { flowControl: { parallelism: 0 } }, /flowControl.parallelism/],
+  ["half a message", { flowControl: { rate: 0.5 } }, /flowControl.rate/],
+  ["a period of 0 s", { flowControl: { rate: 1, periodSeconds: 0 } }, /flowControl.periodSeconds/],
+  ["over a week", { flowControl: { rate: 1, periodSeconds: 604_801 } }, /at most 604800/],
+  ["a period of nothing", { flowControl: { periodSeconds: 60 } }, /parallelism or rate/],
   ["a wait that is no number", { backoff: { maxSeconds: Number.NaN } }, /maxSeconds/],
 ])("%s is refused at start-up, naming type and setting", (_, options, message) => {
   expect(() => defineJob({ ...base, ...options })).toThrow(message);

@@ -46,6 +46,9 @@ function reportText(report: Report): string {
     ([, value]) => typeof value === "number" && value > 0,
   );
   const done = counts.map(([name, value]) => `${wordsOf(name)}: ${value}`);
+  if (Array.isArray(report.refusedTypes) && report.refusedTypes.length > 0) {
+    done.push(`types that QStash refuses: ${report.refusedTypes.join(", ")}`);
+  }
   if (done.length === 0) done.push("nothing to do");
   if (report.more) done.push("there is more: sweep again");
   return `${done.join("\n")}\n`;

@@ -15,6 +15,9 @@ const sweepReportSchema = z.object({
   vanished: count,
   probes: count,
   publishFailures: count,
+  refusedTypes: z
+    .array(z.string())
+    .describe("Types whose messages QStash refuses for good: see `publish_failed` in the log."),
   ranInSweep: count,
   idempotencyRecordsPurged: count,
   jobsPruned: count,

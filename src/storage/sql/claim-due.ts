@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { ClaimedAttempt } from "../../core/attempt.js";
 import type { Json } from "../../core/job.js";
-import type { SweepType } from "../../core/ports.js";
+import type { SweepType } from "../../core/sweep.js";
 import type { Database } from "../client.js";
 import { budgetUsed, isPaused } from "../fragments.js";
 

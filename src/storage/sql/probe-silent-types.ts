@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Wakeup } from "../../core/job.js";
+import type { Take } from "../../core/sweep.js";
 import {
   claimedSince,
   isMoving,
@@ -12,23 +13,27 @@ import {
 import type { Database } from "../client.js";
 import { wakeupColumns } from "../fragments.js";
 import { toWakeup, type WakeupRow } from "../rows.js";
+import { firstTryEnded, isFirstTry, takenBefore } from "../takes.js";
 
 /**
  * Picks one job of each type that has due work and does not move, to be published again as a probe.
  *
- * Shape: the longest due job, with a new seq; probes are 1, 2, 4 … 60 minutes apart while no claim
- *        follows, so that refused callbacks never become a storm.
- * Guard: the type's probe time, on its row of type_state, so that of several sweeps one probes.
- * Locks: one job a type, skipping locked ones, so that a probe is counted only where one is sent;
- *        then rows of type_state in order of their types, whose holders wait for no job.
+ * Shape:  the longest due job, with a new seq; probes are 1, 2, 4 … 60 minutes apart while no claim
+ *         follows, so that refused callbacks never become a storm.
+ * Guard:  the type's probe time, on its row of type_state, so that of several sweeps one probes.
+ * Locks:  one job a type, skipping locked ones, so that a probe is counted only where one is sent;
+ *         then rows of type_state in order of their types, whose holders wait for no job.
+ * Repeat: finds its own take and gives its messages again.
  */
 export async function probeSilentTypes(
   db: Database,
-  unpublishedTypes: string[],
-  limit: number,
+  { takeId, unpublishedTypes, limit }: Take,
 ): Promise<Wakeup[]> {
-  const rows = await db.run<WakeupRow>(sql`/* probe-silent-types */
-with recursive ${waitingTypes(sql`next_run_at is not null`)},
+  const [, rows] = await db.batch<[unknown[], WakeupRow[]]>([
+    sql`/* probe-silent-types: wait */ ${firstTryEnded(takeId)}`,
+    sql`/* probe-silent-types */
+with recursive ${takenBefore(takeId)},
+${waitingTypes(sql`next_run_at is not null`)},
 ${openTypes(unpublishedTypes)},
 ${running},
 head as (
@@ -42,7 +47,7 @@ head as (
     order by due.next_run_at limit 1) first),
 silent as (
   select head.job_type, head.id from head
-  where not ${isMoving(sql`head.job_type`)}
+  where ${isFirstTry} and not ${isMoving(sql`head.job_type`)}
     -- Its message may have left a moment ago, by this very sweep.
     and (head.triggered_at is null or head.triggered_at <= now() - ${SILENCE})
   order by head.job_type limit ${limit}::int),
@@ -61,8 +66,8 @@ probed as (
   returning t.job_type),
 marked as (
   update jobs j set
-    trigger_seq = j.trigger_seq + 1, triggered_at = now(), updated_at = now(),
-    next_trigger_at = case when j.next_run_at is not null then ${nextLook} end
+    trigger_seq = j.trigger_seq + 1, triggered_at = now(), take_id = ${takeId}::uuid,
+    updated_at = now(), next_trigger_at = case when j.next_run_at is not null then ${nextLook} end
   from held join probed using (job_type) where j.id = held.id
   returning j.*),
 noted as (
@@ -70,6 +75,8 @@ noted as (
   select id, gen_random_uuid(), now(), 'published',
     jsonb_build_object('seq', trigger_seq, 'why', 'probe')
   from marked)
-select ${wakeupColumns(sql`j`)} from marked j`);
+select ${wakeupColumns(sql`j`)}
+from (select * from marked union all select * from again) j`,
+  ]);
   return rows.map(toWakeup);
 }

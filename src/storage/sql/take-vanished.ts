@@ -1,9 +1,11 @@
 import { sql } from "drizzle-orm";
 import type { Wakeup } from "../../core/job.js";
+import type { Take } from "../../core/sweep.js";
 import { claimedSince, isMoving, nextLook, openTypes, running, waitingTypes } from "../activity.js";
 import type { Database } from "../client.js";
 import { wakeupColumns } from "../fragments.js";
 import { toWakeup, type WakeupRow } from "../rows.js";
+import { firstTryEnded, isFirstTry, takenBefore } from "../takes.js";
 
 /** An answer to a probe older than this says nothing about today; sweeps may be a day apart. */
 const PROBE_VALID = sql`interval '25 hours'`;
@@ -20,16 +22,16 @@ const overdue = sql`next_trigger_at is not null and triggered_at is not null`;
 /**
  * Picks jobs that still wait long after their message should have come, to be published again.
  *
- * Shape: in a type that moves, messages that wait behind flow control look the same, so at most
- *        10 + a tenth of its claims since the last sweep; in a silent one none until a claim has
- *        followed its probe, and then a full batch.
- * Guard: still overdue once the row's lock is held; the allowance is shared out on the type's row.
- * Locks: rows of type_state in order of their types, then jobs, skipping locked ones.
+ * Shape:  in a type that moves, messages that wait behind flow control look the same, so at most
+ *         10 + a tenth of its claims since the last sweep; in a silent one none until a claim has
+ *         followed its probe, and then a full batch.
+ * Guard:  still overdue once the row's lock is held; the allowance is shared out on the type's row.
+ * Locks:  rows of type_state in order of their types, then jobs, skipping locked ones.
+ * Repeat: finds its own take and gives its messages again; shares out no second allowance.
  */
 export async function takeVanished(
   db: Database,
-  unpublishedTypes: string[],
-  limit: number,
+  { takeId, unpublishedTypes, limit }: Take,
 ): Promise<Wakeup[]> {
   const claims = sql`(
     (select count(*) from (select from job_attempts a
@@ -37,8 +39,11 @@ export async function takeVanished(
       limit ${ATTEMPTS_COUNTED_MAX}) ended)
     + (select count(*) from running r
       where r.job_type = t.job_type and r.attempt_started_at > t.since))`;
-  const rows = await db.run<WakeupRow>(sql`/* take-vanished */
-with recursive ${waitingTypes(sql`next_trigger_at is not null`)},
+  const [, rows] = await db.batch<[unknown[], WakeupRow[]]>([
+    sql`/* take-vanished: wait */ ${firstTryEnded(takeId)}`,
+    sql`/* take-vanished */
+with recursive ${takenBefore(takeId)},
+${waitingTypes(sql`next_trigger_at is not null`)},
 ${openTypes(unpublishedTypes)},
 ${running},
 -- The order makes it an index descent a type; without one a scan of the table may look cheaper.
@@ -46,7 +51,8 @@ due_type as (
   select t.job_type from open_type t cross join lateral (
     select j.id from jobs j
     where j.job_type = t.job_type and ${overdue} and j.next_trigger_at <= now()
-    order by j.next_trigger_at limit 1) first),
+    order by j.next_trigger_at limit 1) first
+  where ${isFirstTry}),
 shared as (
   insert into type_state as t (job_type, swept_at, previous_sweep_at)
   select job_type, now(), now() from due_type order by job_type
@@ -75,8 +81,8 @@ held as (
   for update of j skip locked),
 marked as (
   update jobs j set
-    trigger_seq = j.trigger_seq + 1, triggered_at = now(), updated_at = now(),
-    next_trigger_at = case when j.next_run_at is not null then ${nextLook} end
+    trigger_seq = j.trigger_seq + 1, triggered_at = now(), take_id = ${takeId}::uuid,
+    updated_at = now(), next_trigger_at = case when j.next_run_at is not null then ${nextLook} end
   from held where j.id = held.id
   returning j.*),
 noted as (
@@ -84,6 +90,8 @@ noted as (
   select id, gen_random_uuid(), now(), 'published',
     jsonb_build_object('seq', trigger_seq, 'why', 'vanished')
   from marked)
-select ${wakeupColumns(sql`j`)} from marked j order by j.next_run_at`);
+select ${wakeupColumns(sql`j`)}
+from (select * from marked union all select * from again) j order by j.next_run_at`,
+  ]);
   return rows.map(toWakeup);
 }
