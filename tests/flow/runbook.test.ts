@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { PROBLEMS } from "../../src/http/problem.js";
 import { setUpFlow } from "../support/flow-world.js";
@@ -48,7 +49,8 @@ describe("what the runbook says to do is done here, and does what it promises", 
 describe("nothing of the runbook is left to chance", () => {
   const PROMISES = ["**Means.**", "**It worked**"];
   /** What looks like something to type: only blocks are run. */
-  const TYPED = /`(?:npx |curl |psql |npm |select |update |insert |delete )[^`]*`/gi;
+  const TYPED =
+    /`(?:npx|curl|npm|antrean|jobs|types|effects|schedules|dead-letters|select|update|insert|delete) [^`]*`/gi;
 
   test("each entry says what it means and how to know that it worked", () => {
     const lacking = withBlocks
@@ -57,11 +59,24 @@ describe("nothing of the runbook is left to chance", () => {
     expect(lacking.map(({ heading }) => heading)).toEqual([]);
   });
 
+  test("every alerting rule leads to an entry", async () => {
+    const rules = await readFile(
+      new URL("../../docs/prometheus-rules.yml", import.meta.url),
+      "utf8",
+    );
+    const anchors = [...rules.matchAll(/^ +runbook: docs\/runbook\.md#(.+)$/gm)].map(
+      ([, to]) => to,
+    );
+    expect(anchors).toHaveLength(rules.match(/- alert: /g)?.length ?? 0);
+    const headings = entries.map(({ heading }) => heading.toLowerCase().replaceAll(" ", "-"));
+    expect(anchors.filter((each) => !headings.includes(each ?? ""))).toEqual([]);
+  });
+
   test("a query or a command stands in a block, and nowhere else", () => {
     const outside = entries.flatMap(({ text }) =>
       text.replaceAll(/^```[\s\S]*?^```$/gm, "").match(TYPED),
     );
-    expect(outside.filter((each) => each && !each.includes('psql "$DATABASE_URL"'))).toEqual([]);
+    expect(outside.filter(Boolean)).toEqual([]);
     const languages = entries.flatMap(({ blocks }) => blocks.map(({ language }) => language));
     expect(new Set(languages)).toEqual(new Set(["sql", "sh"]));
   });

@@ -16,7 +16,9 @@ export const DATABASE_SCENARIOS: Scenarios = {
     const { deduplicated } = flow.qstash.counts();
     expect(await flow.sweep()).toMatchObject({ leasesRecovered: 1, publishFailures: 0 });
     expect(flow.qstash.counts().deduplicated).toBe(deduplicated + 1);
-    expect(flow.qstash.pending()).toEqual([]);
+    expect(flow.qstash.pending().map(({ body }) => JSON.parse(body))).toMatchObject([
+      { jobId: world.underWay },
+    ]);
 
     await world.restore();
     await lookAtLoss(page);
@@ -34,6 +36,9 @@ export const DATABASE_SCENARIOS: Scenarios = {
         .toSorted(),
     );
     expect(await page.query()()).toEqual([]);
+    const unknown =
+      "select sum(count) from job_stats where measure = 'delivery' and label = 'unknown'";
+    expect(await flow.query(unknown)).toEqual([{ sum: "1" }]);
     // What was accepted after the backup is gone, and its key with it.
     expect((await flow.request("GET", `/api/jobs/${world.lost}`)).status).toBe(404);
     const again = await world.ask();
@@ -87,7 +92,8 @@ async function lookAtLoss(page: Page): Promise<void> {
 
 /**
  * A world in which the database may be put back to an earlier instant, when one job was running and
- * two were to come; all three have ended since, after a retry, and another was accepted and ended.
+ * two were to come; all three have ended since, after a retry, and two more were accepted, of which one
+ * has ended and the other's message is under way.
  */
 async function rewound(flow: Flow) {
   const charges: string[] = [];
@@ -121,10 +127,11 @@ async function rewound(flow: Flow) {
   await flow.runUntilIdle(400);
   const ended = await flow.query("select distinct status from jobs");
   expect(ended).toEqual([{ status: "completed" }]);
+  const underWay = await flow.create(CHARGE, {});
   const restore = async (): Promise<void> => {
     await restoreDatabase();
     // The clock is in the database, but time goes on.
     await setClocks(flow);
   };
-  return { ...{ crossing, later, printed, lost }, ...{ charges, prints, ask, restore } };
+  return { ...{ crossing, later, printed, lost, underWay }, ...{ charges, prints, ask, restore } };
 }

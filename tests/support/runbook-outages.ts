@@ -5,6 +5,7 @@ import type { CliOptions } from "./cli.js";
 import { byAttempt, held, scripted, succeed } from "./flow-jobs.js";
 import type { Flow } from "./flow-world.js";
 import type { Scenarios } from "./runbook.js";
+import { KEYS } from "./world.js";
 
 const TYPE = "test.mail";
 const OTHER = "test.other";
@@ -34,7 +35,8 @@ export const OUTAGE_SCENARIOS: Scenarios = {
 
   async "Growing backlog"(flow, page) {
     flow.start([scripted(succeed(), {}, TYPE), scripted(succeed(), {}, OTHER)]);
-    await flow.request("POST", `/api/types/${TYPE}/pause`, { secret: "admin-secret-0000000" });
+    const body = { reason: "deploy" };
+    await flow.request("POST", `/api/types/${TYPE}/pause`, { secret: KEYS.admin, body });
     for (let n = 0; n < 3; n += 1) await flow.create(TYPE, { n });
     await flow.advance(60);
     await flow.create(OTHER, {});
@@ -46,6 +48,7 @@ export const OUTAGE_SCENARIOS: Scenarios = {
       { job_type: TYPE, due: "3", unpublished: "3", paused: true, ...nothing },
       { job_type: OTHER, due: "1", unpublished: "0", paused: false, ...nothing },
     ]);
+    expect((await page.command()()).stdout).toMatch(/test\.mail .*by ops: deploy/);
     await page.command()({ TYPE });
     const { stdout } = await page.command()();
     expect(stdout).toContain("published: 3");
