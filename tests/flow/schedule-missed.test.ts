@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { setClocks } from "../support/flow-world.js";
 import { advanceIntoHour, report, schedule, shown, slotJobs } from "../support/schedules.js";
 import { type World, worldForTest } from "../support/world.js";
 
@@ -59,4 +60,30 @@ test("a sweep makes at most 100 jobs of one schedule, and counts a long gap only
   await world.advance(3 * 86_400);
   expect(await world.sweep()).toMatchObject({ slotsPlanned: 100, slotsMissed: 300 });
   expect(await shown(world)).toMatchObject({ lastMissed: { count: 300, capped: true } });
+});
+
+test("after a restore the slots since the backup are planned anew as other jobs, at most one interval back", async () => {
+  const world = await worldForTest({ jobs: [report], env: { SWEEP_INTERVAL_SECONDS: "60" } });
+  await advanceIntoHour(world, 10);
+  await schedule(world, { cron: "* * * * *", timeZone: "UTC" });
+  const restore = await world.database.backUp();
+  for (let minutes = 0; minutes < 6; minutes += 1) {
+    await world.advance(60);
+    await world.sweep();
+    await world.qstash.deliverDue();
+  }
+  const before = (await slotJobs(world)).filter(({ status }) => status === "completed");
+  expect(before).toHaveLength(6);
+  await restore();
+  await setClocks(world);
+  await world.sweep();
+  await world.runUntilIdle(30);
+  const kept = new Map(before.map(({ id, slot_at }) => [slot_at.getTime(), id]));
+  const again = (await slotJobs(world)).filter(({ slot_at }) => kept.has(slot_at.getTime()));
+  // Those that the backup held run again as they were; those planned after it are other jobs.
+  const anew = again.filter(({ id, slot_at }) => kept.get(slot_at.getTime()) !== id);
+  expect(anew).toHaveLength(1);
+  expect(anew[0]?.slot_at).toEqual(before.at(-1)?.slot_at);
+  expect(again.length - anew.length).toBe(2);
+  expect((await shown(world)).lastMissed).toMatchObject({ count: 3 });
 });

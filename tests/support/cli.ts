@@ -22,8 +22,11 @@ export interface CliOptions {
   now?: Io["now"];
 }
 
+/** What of a world a command meets. */
+export type CliWorld = Pick<World, "database" | "qstash" | "instance">;
+
 /** Runs a command as an admin of the world; `cli(world, "jobs", "list")`. */
-export async function cli(world: World, argv: string[], options: CliOptions = {}) {
+export async function cli(world: CliWorld, argv: string[], options: CliOptions = {}) {
   const { stdin, isTTY = false } = options;
   const result: CliResult = { code: 0, stdout: "", stderr: "" };
   const sink = (name: "stdout" | "stderr") => ({
@@ -48,7 +51,7 @@ export async function cli(world: World, argv: string[], options: CliOptions = {}
 }
 
 /** The environment of the deployment, and of whoever calls it. */
-export function environmentOf({ database, qstash }: World): Record<string, string> {
+export function environmentOf({ database, qstash }: CliWorld): Record<string, string> {
   return {
     ANTREAN_URL: PUBLIC_URL,
     ANTREAN_API_KEY: KEYS.admin,
@@ -65,13 +68,13 @@ export function environmentOf({ database, qstash }: World): Record<string, strin
 }
 
 /** The deployment's address leads to its application; everything else is a real server. */
-export function fetchIn(world: World): Io["fetch"] {
+export function fetchIn(world: CliWorld): Io["fetch"] {
   return (request) =>
     request.url.startsWith(PUBLIC_URL) ? world.instance.fetch(request) : fetch(request);
 }
 
 /** Waits pass at once, and let the world work; the limits of tries last until they are called off. */
-function sleepIn(world: World): Io["sleep"] {
+function sleepIn(world: CliWorld): Io["sleep"] {
   return async (milliseconds, signal) => {
     if (milliseconds < 30_000) await world.qstash.deliverDue();
     else await new Promise((resolve) => signal?.addEventListener("abort", resolve));

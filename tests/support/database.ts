@@ -21,6 +21,8 @@ export interface TestDatabase {
   advance(seconds: number): Promise<void>;
   /** Returns as soon as exactly so many statements wait for a lock. */
   lockWaiters(count: number): Promise<void>;
+  /** Copies the database as it is now; what it gives puts that state back, as often as one likes. */
+  backUp(): Promise<() => Promise<void>>;
   drop(): Promise<void>;
 }
 
@@ -28,12 +30,12 @@ export interface TestDatabase {
 export async function createTestDatabase(): Promise<TestDatabase> {
   const adminUrl = inject("postgresAdminUrl");
   const name = `test_${randomUUID().replaceAll("-", "")}`;
-  const url = await copyTemplate(adminUrl, name);
-  await copySettings(adminUrl, name);
+  const url = await copyDatabase(adminUrl, TEMPLATE, name);
   const neon = await startNeon({ databaseUrl: url });
   const pool = new pg.Pool({ connectionString: url });
   // A test may terminate sessions, idle ones of this pool included.
   pool.on("error", () => {});
+  const backups: string[] = [];
   return {
     url,
     neon,
@@ -48,9 +50,19 @@ export async function createTestDatabase(): Promise<TestDatabase> {
         .poll(() => countLockWaiters(pool), { timeout: POLL_TIMEOUT_SECONDS * 1000 })
         .toBe(count);
     },
+    async backUp() {
+      const backup = `${name}_backup`;
+      backups.push(backup);
+      await endSessions(adminUrl, name);
+      await copyDatabase(adminUrl, name, backup);
+      return async () => {
+        await dropDatabase(adminUrl, name);
+        await copyDatabase(adminUrl, backup, name);
+      };
+    },
     async drop() {
       await Promise.all([pool.end(), neon.close()]);
-      await dropDatabase(adminUrl, name);
+      for (const each of [name, ...backups]) await dropDatabase(adminUrl, each);
     },
   };
 }
@@ -76,12 +88,14 @@ export async function emptyTables(pool: pg.Pool): Promise<void> {
     end $$`);
 }
 
-async function copyTemplate(adminUrl: string, name: string): Promise<string> {
+async function copyDatabase(adminUrl: string, source: string, name: string): Promise<string> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await createDatabase(adminUrl, name, { template: TEMPLATE });
+      const url = await createDatabase(adminUrl, name, { template: source });
+      await copySettings(adminUrl, source, name);
+      return url;
     } catch (error) {
-      // Autovacuum may be in the template. PostgreSQL has waited five seconds for it by now.
+      // Autovacuum may be in the source. PostgreSQL has waited five seconds for it by now.
       const inUse = (error as { code?: string }).code === OBJECT_IN_USE;
       if (!inUse || attempt === COPY_ATTEMPTS) throw error;
     }
@@ -89,7 +103,7 @@ async function copyTemplate(adminUrl: string, name: string): Promise<string> {
 }
 
 // What migrations and the clock set with ALTER DATABASE is not copied with the database.
-async function copySettings(adminUrl: string, name: string): Promise<void> {
+async function copySettings(adminUrl: string, source: string, name: string): Promise<void> {
   await withClient(adminUrl, async (client) => {
     // By way of this session: a list such as search_path cannot be passed on as one quoted text.
     const { rows } = await client.query<{ setting: string }>(
@@ -97,7 +111,7 @@ async function copySettings(adminUrl: string, name: string): Promise<void> {
               set_config(split_part(entry, '=', 1), substr(entry, strpos(entry, '=') + 1), false)
        from pg_catalog.pg_db_role_setting, unnest(setconfig) as entry
        where setrole = 0 and setdatabase = (select oid from pg_database where datname = $1)`,
-      [TEMPLATE],
+      [source],
     );
     for (const { setting } of rows) {
       await client.query(
@@ -105,6 +119,15 @@ async function copySettings(adminUrl: string, name: string): Promise<void> {
       );
     }
   });
+}
+
+/** A database is copied only while nobody is connected to it. */
+async function endSessions(adminUrl: string, name: string): Promise<void> {
+  await withClient(adminUrl, (client) =>
+    client.query("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", [
+      name,
+    ]),
+  );
 }
 
 async function countLockWaiters(pool: pg.Pool): Promise<number> {

@@ -188,7 +188,10 @@ export function environment(world: Pick<World, "database" | "qstash">, more = {}
 }
 
 /** The database's clock goes on in real time, that of QStash stands still: both start together. */
-async function setClocks({ database, qstash }: World): Promise<void> {
+export async function setClocks({
+  database,
+  qstash,
+}: Pick<World, "database" | "qstash">): Promise<void> {
   await database.pg.query(
     "update clock.offset_by set value = to_timestamp($1::float8) - pg_catalog.now()",
     [qstash.now() / 1000],

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { LOG_EVENTS } from "../../src/core/log-events.js";
 import { PROBLEMS } from "../../src/http/problem.js";
 import { jobs } from "../../src/storage/schema.js";
+import { JOB_ERROR_CODES } from "../support/job-error-codes.js";
 import { placeOf, visit } from "./syntax.js";
 import { filesIn, type SourceFile } from "./tree.js";
 
@@ -23,18 +24,6 @@ const PROBLEM_CODES: Record<number, string> = {
   500: "internal",
   503: "store_unavailable not_ready misconfigured job_locked publish_failed job_unknown",
 };
-
-/** What an attempt can fail with, besides `http_<status>` and a job's own codes. */
-const JOB_ERROR_CODES = [
-  "handler_error",
-  "timeout",
-  "lease_expired",
-  "payload_invalid",
-  "unknown_job_type",
-  "effect_unknown",
-  "snooze_limit",
-  "fatal",
-];
 
 const JOB_COLUMNS =
   "id tenant job_type payload_json status priority attempts max_attempts attempts_before_replay snoozes idempotency_key dedupe_key dedupe_slot lock_token lock_until claimed_by_message next_run_at started_at attempt_started_at finished_at last_error result_json progress_json cancel_requested_at created_at updated_at trigger_seq triggered_at next_trigger_at";
