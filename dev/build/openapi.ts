@@ -70,7 +70,8 @@ export function openapiDocument(): Record<string, unknown> {
       description: DESCRIPTION,
       license: { name: "MIT", identifier: "MIT" },
     },
-    servers: [{ url: "/", description: "This deployment" }],
+    // Relative to the document's own address, since a deployment may be mounted under a path.
+    servers: [{ url: "..", description: "This deployment" }],
     tags: [...new Set(ROUTES.map(tagOf))].map((name) => ({ name, description: TAGS[name] })),
     paths: shared.root,
     components: {

@@ -88,8 +88,8 @@ export interface JobSchedule {
   missedRunPolicy?: MissedRunPolicy;
 }
 
-export interface JobOptions<Schema extends z.ZodType> {
-  type: string;
+export interface JobOptions<Schema extends z.ZodType, Type extends string = string> {
+  type: Type;
   payload: Schema;
   /** Job-specific refusals that a schema cannot say, since they depend on the environment. */
   refuse?: (payload: z.output<Schema>, env: Environment) => PayloadIssue[];
@@ -111,8 +111,8 @@ export interface JobOptions<Schema extends z.ZodType> {
 }
 
 /** A job type with every default applied; what the registry holds. */
-export interface JobDefinition<Schema extends z.ZodType = z.ZodType> {
-  type: string;
+export interface JobDefinition<Schema extends z.ZodType = z.ZodType, Type extends string = string> {
+  type: Type;
   payload: Schema;
   refuse: (payload: z.output<Schema>, env: Environment) => PayloadIssue[];
   dedupeKey: (payload: z.output<Schema>) => string | undefined;
@@ -140,9 +140,9 @@ const BACKOFF_SECONDS_MAX = 86_400;
  *
  * Errors: throws `TypeError` naming the type and the faulty setting, at start-up.
  */
-export function defineJob<Schema extends z.ZodType>(
-  options: JobOptions<Schema>,
-): JobDefinition<Schema> {
+export function defineJob<Schema extends z.ZodType, const Type extends string = string>(
+  options: JobOptions<Schema, Type>,
+): JobDefinition<Schema, Type> {
   const { type } = options;
   if (!JOB_TYPE_PATTERN.test(type)) {
     throw new TypeError(`Job type "${type}" must match ${JOB_TYPE_PATTERN.source}.`);

@@ -16,6 +16,8 @@ export interface AppOptions {
   portsFor: (request: RequestPlatform) => Ports;
   /** Name of the newest migration that this build knows; readiness compares it with the database. */
   latestMigration?: string;
+  /** Gives a request's path from our own root, where that is not the host's. */
+  pathOf?: (request: Request) => string;
 }
 
 export type Method = "GET" | "POST" | "PUT" | "DELETE";
