@@ -41,8 +41,12 @@ export interface BodyRule {
 export interface ResponseDeclaration {
   description: string;
   schema?: z.ZodType;
+  /** Of a body that no schema describes; without either there is none. */
+  mediaType?: string;
   /** Description by name, of headers beyond those that every answer has. */
   headers?: Record<string, string>;
+  /** The same, of headers that not every such answer has. */
+  optionalHeaders?: Record<string, string>;
 }
 
 export interface RouteDeclaration {
