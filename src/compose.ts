@@ -31,6 +31,8 @@ export interface Platform {
   random: () => number;
   /** Writes one log line. */
   writeLog: (line: string) => void;
+  /** Gives a request's path from our own root, where that is not the host's. */
+  pathOf?: (request: Request) => string;
   /** Wraps the ports, for fault injection; the application itself never does. */
   wrap?: { store?: (store: Store) => Store; trigger?: (trigger: Trigger) => Trigger };
 }
@@ -74,7 +76,9 @@ export function compose(config: Config, registry: Registry, platform: Platform):
   });
   const portsFor = (request: RequestPlatform): Ports =>
     createPorts(config, registry, platform, request);
-  const app = createApp({ config, registry, verify, portsFor, latestMigration: LATEST_MIGRATION });
+  const { pathOf } = platform;
+  const latestMigration = LATEST_MIGRATION;
+  const app = createApp({ config, registry, verify, portsFor, latestMigration, pathOf });
   return {
     fetch: async (request, requestPlatform = {}) => app.fetch(request, requestPlatform),
     sweep: (requestPlatform = {}) => sweep(portsFor(requestPlatform)),

@@ -175,7 +175,7 @@ function deploymentFaults(env: Environment): string[] {
 }
 
 /** The stable address of a Vercel deployment; VERCEL_URL changes under messages in flight. */
-function vercelUrl(env: Environment): string | undefined {
+export function vercelUrl(env: Environment): string | undefined {
   const host =
     env.VERCEL_ENV === "production" ? env.VERCEL_PROJECT_PRODUCTION_URL : env.VERCEL_BRANCH_URL;
   return host && `https://${host}`;

@@ -1,10 +1,11 @@
-/** `npm run build`: makes both deployments, the client and the command line, and checks them. */
+/** `npm run build`: makes both deployments and the parts of the package, and checks them. */
 
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Bundle, checkBundle } from "./check-bundle.js";
 import { buildCli, CLI_FOLDER } from "./cli.js";
 import { buildClient, CLIENT_FOLDER } from "./client.js";
+import { buildMount, MOUNT_FOLDER } from "./mount.js";
 import { composeRegistry } from "./registry.js";
 import { buildVercel, VERCEL_FOLDER } from "./vercel.js";
 import { buildWorker, WORKER_FOLDER } from "./worker.js";
@@ -19,6 +20,7 @@ async function main(): Promise<void> {
   const bundles = await Promise.all([
     buildVercel(VERCEL_FOLDER),
     buildWorker(WORKER_FOLDER),
+    buildMount(MOUNT_FOLDER),
     buildClient(CLIENT_FOLDER),
     buildCli(CLI_FOLDER),
   ]);

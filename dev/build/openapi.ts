@@ -7,14 +7,15 @@
 
 import { readFile, writeFile } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
-import * as z from "zod";
+import type * as z from "zod";
 import { acceptedJobSchema } from "../../src/http/accepted.js";
 import { jobRequestSchema } from "../../src/http/job-request.js";
 import { jobViewSchema } from "../../src/http/job-view.js";
-import { PROBLEMS, type ProblemCode } from "../../src/http/problem.js";
-import type { RouteDeclaration } from "../../src/http/route.js";
+import type { ResponseDeclaration, RouteDeclaration } from "../../src/http/route.js";
 import { ROUTES } from "../../src/http/routes.js";
+import { jsonSchema } from "./json-schema.js";
 import { EXAMPLES } from "./openapi-examples.js";
+import { problemSchema, problems, SHARED_HEADERS, sharedHeader } from "./openapi-problems.js";
 import { TAGS } from "./openapi-tags.js";
 import { shareParts } from "./share-parts.js";
 
@@ -22,25 +23,6 @@ const FILE = new URL("../../src/http/openapi.gen.ts", import.meta.url);
 
 const DESCRIPTION = `Durable background jobs. Every error is an RFC 9457 problem document with a \`code\` of a closed list.
 Create requests carry an \`Idempotency-Key\`: the same request under the same key gets the same answer.`;
-
-/** Problems that a declaration implies, besides those that its handler names. */
-function impliedProblems(route: RouteDeclaration): ProblemCode[] {
-  // Every path refuses query parameters that it does not know.
-  const codes: ProblemCode[] = ["internal", "invalid_query"];
-  if (route.role !== "none") codes.push("unauthorized", "store_unavailable");
-  if (["read", "write", "admin"].includes(route.role)) codes.push("forbidden");
-  if (route.params) codes.push("not_found");
-  if (route.body) {
-    codes.push(
-      "malformed_json",
-      "payload_too_large",
-      "unsupported_media_type",
-      "validation_failed",
-    );
-  }
-  if (route.operation) codes.push("idempotency_key_missing", "idempotency_key_invalid");
-  return codes;
-}
 
 /** Builds the document. */
 export function openapiDocument(): Record<string, unknown> {
@@ -70,10 +52,12 @@ export function openapiDocument(): Record<string, unknown> {
       description: DESCRIPTION,
       license: { name: "MIT", identifier: "MIT" },
     },
-    servers: [{ url: "/", description: "This deployment" }],
+    // Relative to the document's own address, since a deployment may be mounted under a path.
+    servers: [{ url: "..", description: "This deployment" }],
     tags: [...new Set(ROUTES.map(tagOf))].map((name) => ({ name, description: TAGS[name] })),
     paths: shared.root,
     components: {
+      headers: SHARED_HEADERS,
       responses: shared.components,
       securitySchemes: {
         apiKey: { type: "http", scheme: "bearer", description: "An API key's secret." },
@@ -128,77 +112,34 @@ function operation(route: RouteDeclaration): Record<string, unknown> {
 
 function successes(route: RouteDeclaration): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(route.responses).map(([status, { description, schema, headers }]) => [
+    Object.entries(route.responses).map(([status, response]) => [
       status,
       {
-        description,
-        headers: {
-          ...requestIdHeader,
-          ...Object.fromEntries(
-            Object.entries(headers ?? {}).map(([name, text]) => [
-              name,
-              { description: text, schema: { type: "string" } },
-            ]),
-          ),
-        },
-        ...(schema && {
-          content: { "application/json": { schema: jsonSchema(schema, "output") } },
-        }),
+        description: response.description,
+        headers: { "X-Request-Id": sharedHeader("RequestId"), ...headersOf(response) },
+        ...contentOf(response),
       },
     ]),
   );
 }
 
-/** One response a status; its description lists the codes that it can carry. */
-function problems(route: RouteDeclaration): Record<string, unknown> {
-  const byStatus = new Map<number, ProblemCode[]>();
-  for (const code of new Set([...impliedProblems(route), ...(route.problems ?? [])])) {
-    const { status } = PROBLEMS[code];
-    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
-  }
-  return Object.fromEntries(
-    [...byStatus].map(([status, codes]) => [
-      String(status),
-      {
-        description: codes.map((code) => `\`${code}\`: ${PROBLEMS[code].title}.`).join(" "),
-        headers: {
-          ...requestIdHeader,
-          ...(codes.some((code) => "retryAfterSeconds" in PROBLEMS[code]) && {
-            "Retry-After": { description: "Seconds to wait.", schema: { type: "integer" } },
-          }),
-        },
-        content: {
-          "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } },
-        },
-      },
-    ]),
-  );
+function headersOf({ headers = {}, optionalHeaders = {} }: ResponseDeclaration) {
+  const described = (texts: Record<string, string>, more: object) =>
+    Object.entries(texts).map(([name, description]) => [
+      name,
+      { description, ...more, schema: { type: "string" } },
+    ]);
+  return Object.fromEntries([
+    ...described(headers, { required: true }),
+    ...described(optionalHeaders, {}),
+  ]);
 }
 
-const requestIdHeader = {
-  "X-Request-Id": { description: "Finds the request in the logs.", schema: { type: "string" } },
-};
-
-function problemSchema(): unknown {
-  return jsonSchema(
-    z.object({
-      type: z.url().describe("Where this code is described."),
-      title: z.string(),
-      status: z.int(),
-      detail: z.string(),
-      code: z.enum(Object.keys(PROBLEMS) as [ProblemCode, ...ProblemCode[]]),
-      requestId: z.string(),
-      errors: z
-        .array(
-          z.object({
-            pointer: z.string().describe("JSON Pointer as a URI fragment: #/payload/to"),
-            detail: z.string(),
-          }),
-        )
-        .optional(),
-    }),
-    "output",
-  );
+function contentOf({ schema, mediaType }: ResponseDeclaration) {
+  if (schema) return { content: { "application/json": { schema: jsonSchema(schema, "output") } } };
+  if (mediaType === undefined) return {};
+  const type = mediaType.endsWith("json") ? "object" : "string";
+  return { content: { [mediaType]: { schema: { type } } } };
 }
 
 function parametersOf(schema: z.core.$ZodType | undefined, place: "path" | "query"): unknown[] {
@@ -224,20 +165,6 @@ function idempotencyKeyParameter(): unknown {
     description: "1 to 255 visible ASCII characters, bare or as a quoted structured-field string.",
     schema: { type: "string", minLength: 1, maxLength: 257 },
   };
-}
-
-function jsonSchema(schema: z.core.$ZodType, io: "input" | "output"): Record<string, unknown> {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
-    io,
-    unrepresentable: "any",
-    // A format says it better than its pattern, and every integer here is a safe one.
-    override: ({ jsonSchema: made }) => {
-      if (made.format !== undefined) delete made.pattern;
-      if (made.minimum === Number.MIN_SAFE_INTEGER) delete made.minimum;
-      if (made.maximum === Number.MAX_SAFE_INTEGER) delete made.maximum;
-    },
-  });
-  return rest;
 }
 
 function securityOf({ role }: RouteDeclaration): Record<string, string[]>[] {

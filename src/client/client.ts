@@ -26,6 +26,7 @@ export type {
   JobRequest,
   JobStatus,
   JobSummary,
+  JobsOf,
   JobType,
   Json,
   PayloadOf,
@@ -52,7 +53,8 @@ export interface ClientOptions extends TransportOptions {
  * Makes a client.
  *
  * @typeParam Jobs the job types: a map from type to definition, as the generated registry exports
- *   it (`createClient<Jobs>`), or straight to the payload (`createClient<{ greet: { to: string } }>`)
+ *   it (`createClient<Jobs>`), made of a list of them (`createClient<JobsOf<typeof jobs>>`), or
+ *   straight to the payload (`createClient<{ greet: { to: string } }>`)
  */
 export function createClient<Jobs extends object = AnyJobs>(options: ClientOptions): Client<Jobs> {
   const transport = createTransport(options);

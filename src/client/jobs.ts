@@ -21,6 +21,11 @@ export type PayloadOf<Known> = Known extends { payload: { "~standard": { types?:
     : never
   : Known;
 
+/** The map from type to definition of a list of definitions: `JobsOf<typeof jobs>`. */
+export type JobsOf<Definitions extends readonly { type: string }[]> = {
+  [Definition in Definitions[number] as Definition["type"]]: Definition;
+};
+
 /** How and when a job runs; what is left out is decided by its type. */
 export interface JobOptions {
   /** At most one active job of the type has this key; others get that job's id. */

@@ -88,8 +88,8 @@ export interface JobSchedule {
   missedRunPolicy?: MissedRunPolicy;
 }
 
-export interface JobOptions<Schema extends z.core.$ZodType> {
-  type: string;
+export interface JobOptions<Schema extends z.core.$ZodType, Type extends string = string> {
+  type: Type;
   /** Of `zod/mini` or of `zod`. */
   payload: Schema;
   /** Job-specific refusals that a schema cannot say, since they depend on the environment. */
@@ -112,8 +112,11 @@ export interface JobOptions<Schema extends z.core.$ZodType> {
 }
 
 /** A job type with every default applied; what the registry holds. */
-export interface JobDefinition<Schema extends z.core.$ZodType = z.core.$ZodType> {
-  type: string;
+export interface JobDefinition<
+  Schema extends z.core.$ZodType = z.core.$ZodType,
+  Type extends string = string,
+> {
+  type: Type;
   payload: Schema;
   refuse: (payload: z.output<Schema>, env: Environment) => PayloadIssue[];
   dedupeKey: (payload: z.output<Schema>) => string | undefined;
@@ -143,9 +146,9 @@ const FLOW_PERIOD_SECONDS_MAX = 7 * 86_400;
  *
  * Errors: throws `TypeError` naming the type and the faulty setting, at start-up.
  */
-export function defineJob<Schema extends z.core.$ZodType>(
-  options: JobOptions<Schema>,
-): JobDefinition<Schema> {
+export function defineJob<Schema extends z.core.$ZodType, const Type extends string = string>(
+  options: JobOptions<Schema, Type>,
+): JobDefinition<Schema, Type> {
   const { type } = options;
   if (!JOB_TYPE_PATTERN.test(type)) {
     throw new TypeError(`Job type "${type}" must match ${JOB_TYPE_PATTERN.source}.`);

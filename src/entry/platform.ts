@@ -11,27 +11,33 @@ export const webPlatform: Omit<Platform, "outboundFetch"> = {
 };
 
 /** What a platform calls. */
-export type Served = Pick<Antrean, "fetch" | "sweep">;
+export interface Served extends Pick<Antrean, "fetch" | "sweep"> {
+  /** Gives the application itself, or throws the `ConfigError`. */
+  use(): Antrean;
+}
 
 /**
  * Composes the application with its first use, since not every platform has an environment before.
  *
  * Errors: while the configuration has faults, requests are answered with 503 and a sweep throws
  *         the `ConfigError`; both try again the next time.
+ *
+ * @param basePath where the application is mounted
  */
-export function onFirstUse(start: () => Antrean): Served {
+export function onFirstUse(start: () => Antrean, basePath = ""): Served {
   let running: Antrean | undefined;
   const use = (): Antrean => {
     running ??= start();
     return running;
   };
   return {
+    use,
     async fetch(request, requestPlatform) {
       let antrean: Antrean;
       try {
         antrean = use();
       } catch (error) {
-        if (error instanceof ConfigError) return misconfigured(request, error);
+        if (error instanceof ConfigError) return misconfigured(request, basePath, error);
         throw error;
       }
       return antrean.fetch(request, requestPlatform);
@@ -44,13 +50,13 @@ export function onFirstUse(start: () => Antrean): Served {
 const RETRY_AFTER_SECONDS = 60;
 
 /** The faults go to the log and not to the client: they tell how this deployment is set up. */
-function misconfigured(request: Request, { faults }: ConfigError): Response {
+function misconfigured(request: Request, basePath: string, { faults }: ConfigError): Response {
   const requestId = crypto.randomUUID();
   const at = new Date().toISOString();
   webPlatform.writeLog(JSON.stringify({ event: "misconfigured", at, requestId, faults }));
   const problem = {
     // Not PUBLIC_URL, which may be what is missing.
-    type: new URL("/api/docs#misconfigured", request.url).href,
+    type: new URL(`${basePath}/api/docs#misconfigured`, request.url).href,
     title: "The deployment is misconfigured",
     status: 503,
     detail: "Settings are missing or wrong; the log names them.",

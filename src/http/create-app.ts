@@ -18,7 +18,7 @@ import { requestIdOf, traceparentOf } from "./trace.js";
  * Shape: every path takes all methods, so that a wrong one is a 405 and never a 404.
  */
 export function createApp(options: AppOptions): Hono<{ Bindings: RequestPlatform }> {
-  const app = new Hono<{ Bindings: RequestPlatform }>();
+  const app = new Hono<{ Bindings: RequestPlatform }>({ getPath: options.pathOf });
   const callers = createCallers(options);
   const answer = createAnswer(options);
   for (const [path, routes] of routesByPath(ROUTES)) {

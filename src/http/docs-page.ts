@@ -47,13 +47,13 @@ export async function docsPage(): Promise<string> {
 <html lang="en">
 <head>
   <meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-  <title>${info.title} API</title><link rel="stylesheet" href="/api/docs.css">
+  <title>${info.title} API</title><link rel="stylesheet" href="docs.css">
 </head>
 <body>
   <main>
     <h1>${info.title} API</h1>
     <p class="soft">${info.description}</p>
-    <p><a href="/api/openapi.json">OpenAPI document</a> · ${tags.map(
+    <p><a href="openapi.json">OpenAPI document</a> · ${tags.map(
       ({ name }) => html`<a href="#${name}">${name}</a> `,
     )}· <a href="#errors">errors</a></p>
     ${sections}

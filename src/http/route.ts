@@ -16,6 +16,8 @@ export interface AppOptions {
   portsFor: (request: RequestPlatform) => Ports;
   /** Name of the newest migration that this build knows; readiness compares it with the database. */
   latestMigration?: string;
+  /** Gives a request's path from our own root, where that is not the host's. */
+  pathOf?: (request: Request) => string;
 }
 
 export type Method = "GET" | "POST" | "PUT" | "DELETE";
@@ -39,8 +41,12 @@ export interface BodyRule {
 export interface ResponseDeclaration {
   description: string;
   schema?: z.core.$ZodType;
+  /** Of a body that no schema describes; without either there is none. */
+  mediaType?: string;
   /** Description by name, of headers beyond those that every answer has. */
   headers?: Record<string, string>;
+  /** The same, of headers that not every such answer has. */
+  optionalHeaders?: Record<string, string>;
 }
 
 export interface RouteDeclaration {

@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-const jobOf = (payload: string, type = note.type): string =>
+const jobOf = (payload: string, type: string = note.type): string =>
   `{"type":"${type}","payload":${payload}}`;
 const ENTRIES = [
   { path: "/api/jobs", at: "#", wrap: (job: string) => job },

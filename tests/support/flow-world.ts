@@ -6,6 +6,7 @@ import { compose } from "../../src/compose.js";
 import { readConfig } from "../../src/config.js";
 import type { JobDefinition } from "../../src/core/define-job.js";
 import { emptyTables } from "./database.js";
+import { heldToDocument } from "./documented.js";
 import { faultyPorts } from "./faulty.js";
 import { trackCalls } from "./flow-calls.js";
 import { virtualTimers } from "./timers.js";
@@ -80,6 +81,9 @@ function flowOver(theWorld: () => World, instances: FlowInstance[]): Flow {
     },
     get logs() {
       return theWorld().logs;
+    },
+    get undocumented() {
+      return theWorld().undocumented;
     },
     get instance() {
       const newest = instances.find((each) => each === theWorld().instance);
@@ -156,6 +160,10 @@ function startInstance(world: World, jobs: JobDefinition[], options: StartOption
     },
   });
   const captured: Request[] = [];
+  const serve = heldToDocument(
+    (request) => Promise.race([app.fetch(request), ports.died]),
+    world.undocumented,
+  );
   const instance: FlowInstance = {
     app,
     ports,
@@ -163,7 +171,7 @@ function startInstance(world: World, jobs: JobDefinition[], options: StartOption
     captured,
     fetch: (request) => {
       if (request.headers.has("upstash-signature")) captured.push(request.clone());
-      return Promise.race([app.fetch(request), ports.died]);
+      return serve(request);
     },
   };
   trackers.set(instance, tracker);
@@ -218,4 +226,7 @@ async function cleanUp(world: World, instances: FlowInstance[]): Promise<void> {
   for (const { messageId } of qstash.pending()) qstash.drop(messageId);
   world.logs.length = 0;
   await emptyTables(world.database.pg);
+  const undocumented = [...world.undocumented];
+  world.undocumented.clear();
+  expect(undocumented).toEqual([]);
 }

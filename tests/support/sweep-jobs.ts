@@ -8,7 +8,7 @@ import type { SweepWorld } from "./sweep-world.js";
 export const TYPE = "test.sweep";
 
 /** A type that does nothing, with a backoff that can be told, unless a test says otherwise. */
-export function sweepType(options: Partial<JobOptions<z.ZodType>> = {}): JobDefinition {
+export function sweepType(options: Partial<JobOptions<z.core.$ZodType>> = {}): JobDefinition {
   return defineJob({
     type: TYPE,
     payload: z.unknown(),

@@ -8,6 +8,7 @@ import { readConfig } from "../../src/config.js";
 import type { JobDefinition, Registry } from "../../src/core/define-job.js";
 import type { Job, Json } from "../../src/core/job.js";
 import { createTestDatabase, type TestDatabase } from "./database.js";
+import { heldToDocument } from "./documented.js";
 import { type FaultyPorts, faultyPorts, InstanceDiedError } from "./faulty.js";
 import { type VirtualTimers, virtualTimers } from "./timers.js";
 
@@ -54,6 +55,8 @@ export interface World {
   instance: Instance;
   /** Every log line, parsed. */
   logs: Record<string, unknown>[];
+  /** What answers had that the OpenAPI document does not say of them; `close` fails for any. */
+  undocumented: Set<string>;
   newInstance(): Instance;
   /** Sends deliveries and requests to this instance from now on. */
   use(instance: Instance): void;
@@ -74,6 +77,7 @@ export interface World {
 export async function createWorld(options: WorldOptions): Promise<World> {
   const database = await createTestDatabase();
   const logs: Record<string, unknown>[] = [];
+  const undocumented = new Set<string>();
   const qstash = await startQstash({
     mode: "manual",
     deliver: (request) => world.instance.fetch(request),
@@ -84,7 +88,10 @@ export async function createWorld(options: WorldOptions): Promise<World> {
     qstash.advance(milliseconds);
   };
   const instances: Instance[] = [];
-  const start = instanceStarter(environment(database, qstash, options), options, moveClocks, logs);
+  const start = instanceStarter(environment(database, qstash, options), options, moveClocks, {
+    logs,
+    undocumented,
+  });
   const newInstance = (): Instance => {
     const instance = start();
     instances.push(instance);
@@ -95,6 +102,7 @@ export async function createWorld(options: WorldOptions): Promise<World> {
     qstash,
     instance: newInstance(),
     logs,
+    undocumented,
     newInstance,
     use(instance) {
       world.instance = instance;
@@ -112,6 +120,7 @@ export async function createWorld(options: WorldOptions): Promise<World> {
     async close() {
       await qstash.close();
       await database.drop();
+      expect([...undocumented]).toEqual([]);
     },
     ...requestsTo(() => world.instance),
     ...looksInto(database),
@@ -124,7 +133,7 @@ function instanceStarter(
   env: Record<string, string>,
   options: WorldOptions,
   moveClocks: (milliseconds: number) => Promise<void>,
-  logs: Record<string, unknown>[],
+  { logs, undocumented }: Pick<World, "logs" | "undocumented">,
 ): () => Instance {
   const config = readConfig(env, "node");
   const registry: Registry = new Map(options.jobs.map((job) => [job.type, job]));
@@ -142,7 +151,10 @@ function instanceStarter(
       app,
       ports,
       timers,
-      fetch: (request) => Promise.race([app.fetch(request), ports.died]),
+      fetch: heldToDocument(
+        (request) => Promise.race([app.fetch(request), ports.died]),
+        undocumented,
+      ),
     };
   };
 }

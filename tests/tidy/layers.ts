@@ -50,8 +50,13 @@ export const LAYERS: Record<string, Layer> = {
       "jobs/outbound/address-policy",
       "jobs/outbound/allow-list",
       "jobs/outbound/ip-address",
+      // What the package gives to the code that mounts it.
+      "jobs/http_request",
+      "jobs/send_email",
       "core/define-job",
+      "engine/resolve-job",
     ],
+    importsTypes: ["client/jobs", "core/ports"],
   },
   index: { imports: ["compose", "config", "jobs/registry.gen", "entry"] },
 };

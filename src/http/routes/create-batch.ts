@@ -33,7 +33,7 @@ export const createBatch = defineRoute(
       202: {
         description: "All jobs are stored; the answers are in the order of the request.",
         schema: z.object({ jobs: z.array(acceptedJobSchema) }),
-        headers: ACCEPTED_HEADERS,
+        optionalHeaders: ACCEPTED_HEADERS,
       },
     },
     problems: CREATE_PROBLEMS,

@@ -22,7 +22,8 @@ export const createJob = defineRoute(
       202: {
         description: "The job is stored and will run.",
         schema: acceptedJobSchema,
-        headers: { ...ACCEPTED_HEADERS, Location: "Where the job can be read: statusUrl." },
+        headers: { Location: "Where the job can be read: statusUrl." },
+        optionalHeaders: ACCEPTED_HEADERS,
       },
     },
     problems: CREATE_PROBLEMS,

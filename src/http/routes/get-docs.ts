@@ -17,7 +17,10 @@ export const getDocs = [
       role: "none",
       summary: "Read this API's documentation",
       responses: {
-        200: { description: "A page that describes every route and every error code." },
+        200: {
+          description: "A page that describes every route and every error code.",
+          mediaType: "text/html",
+        },
       },
     },
     async () =>
@@ -35,7 +38,7 @@ export const getDocs = [
       path: "/api/docs.css",
       role: "none",
       summary: "Read the documentation's style sheet",
-      responses: { 200: { description: "CSS." } },
+      responses: { 200: { description: "CSS.", mediaType: "text/css" } },
     },
     () =>
       new Response(DOCS_CSS, {

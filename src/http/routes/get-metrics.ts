@@ -12,6 +12,7 @@ export const getMetrics = defineRoute(
     summary: "Read metrics in Prometheus text format",
     responses: {
       200: {
+        mediaType: "text/plain",
         description:
           "Text exposition 0.0.4. Counters hold what sweeps have rolled up: they lag behind by one sweep interval and 30 seconds.",
       },

@@ -17,7 +17,9 @@ const sweepReportSchema = z.object({
   publishFailures: count,
   refusedTypes: z
     .array(z.string())
-    .describe("Types whose messages QStash refuses for good: see `publish_failed` in the log."),
+    .check(
+      z.describe("Types whose messages QStash refuses for good: see `publish_failed` in the log."),
+    ),
   ranInSweep: count,
   idempotencyRecordsPurged: count,
   jobsPruned: count,
