@@ -5,6 +5,7 @@ import type { Registry } from "../core/define-job.js";
 import type { Wakeup } from "../core/job.js";
 import type { Message } from "../core/message.js";
 import { PublishFailedError, type Trigger } from "../core/ports.js";
+import { withinLimit } from "./within-limit.js";
 
 export interface PublishOptions {
   qstashUrl: string;
@@ -120,25 +121,13 @@ async function withTries(options: PublishOptions, call: () => Promise<unknown>):
   let last: unknown;
   for (let tries = 0; tries < PUBLISH_TRIES; tries += 1) {
     try {
-      return await withinLimit(options, call());
+      return void (await withinLimit(call(), PUBLISH_TRY_SECONDS, options.sleep));
     } catch (error) {
       last = error;
       if (isFinal(error)) break;
     }
   }
   throw new PublishFailedError("QStash did not take the message", { cause: last });
-}
-
-async function withinLimit(options: PublishOptions, call: Promise<unknown>): Promise<void> {
-  const done = new AbortController();
-  const limit = options.sleep(PUBLISH_TRY_SECONDS * 1000, done.signal).then(() => {
-    if (!done.signal.aborted) throw new Error(`no answer within ${PUBLISH_TRY_SECONDS} s`);
-  });
-  try {
-    await Promise.race([call, limit]);
-  } finally {
-    done.abort();
-  }
 }
 
 /** A refusal of this very request (4xx but 408 and 429) will be refused again. */

@@ -42,6 +42,7 @@ export async function cli(world: World, argv: string[], options: CliOptions = {}
     now: options.now ?? Date.now,
     stop: options.stop ?? new AbortController().signal,
     application: async () => world.instance.app,
+    reconciler: async (env, writeLog) => world.reconciler(env, writeLog),
     migrate: async () => [],
   });
   return result;
