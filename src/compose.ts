@@ -5,10 +5,13 @@ import { type Config, ConfigError } from "./config.js";
 import type { Registry } from "./core/define-job.js";
 import type { SendAlert } from "./core/monitoring.js";
 import type { Ports, RequestPlatform, SqlStatement, Store, Timers, Trigger } from "./core/ports.js";
+import type { Comparison, Difference, ReconcilePorts } from "./core/reconcile.js";
 import type { SweepReport } from "./engine/begin-sweep.js";
+import { compareRecords } from "./engine/compare-records.js";
 import { enqueue } from "./engine/enqueue.js";
 import { nudge } from "./engine/nudge.js";
 import { prepareEnqueue } from "./engine/prepare-enqueue.js";
+import { repairDifferences } from "./engine/repair-differences.js";
 import type { JobRequest } from "./engine/resolve-job.js";
 import { sweep } from "./engine/sweep.js";
 import { type WorkOptions, work } from "./engine/work.js";
@@ -17,10 +20,12 @@ import { unreadableAllowEntries } from "./jobs/outbound/allow-list.js";
 import { signatureHeaders } from "./jobs/outbound/webhook-signature.js";
 import { createDatabase } from "./storage/client.js";
 import { LATEST_MIGRATION, type Migration, migrate } from "./storage/migrate.js";
+import { createReconcileStore } from "./storage/reconcile-store.js";
 import { createStore } from "./storage/store.js";
 import { createAlertWebhook } from "./telemetry/alert-webhook.js";
 import { createLog } from "./telemetry/log.js";
 import { createTrigger } from "./trigger/publish.js";
+import { createRecords } from "./trigger/records.js";
 import { createVerify } from "./trigger/verify.js";
 
 /** What only the platform or a test can give. */
@@ -37,7 +42,7 @@ export interface Platform {
   wrap?: { store?: (store: Store) => Store; trigger?: (trigger: Trigger) => Trigger };
 }
 
-export type { RequestPlatform };
+export type { Comparison, Difference, RequestPlatform };
 
 /** A running application. */
 export interface Antrean {
@@ -58,6 +63,13 @@ export interface CodeJobs {
   nudge(jobIds: string[]): Promise<void>;
 }
 
+/** Compares a deployment's database with its QStash account; see `engine/compare-records`. */
+export interface Reconciler {
+  compare(): Promise<Comparison>;
+  /** Gives the differences that it made good. */
+  repair(comparison: Comparison): Promise<Difference[]>;
+}
+
 /** Bound on one database call; below it lies the statement time limit of the database. */
 const DATABASE_TIMEOUT_SECONDS = 10;
 
@@ -72,7 +84,7 @@ export function compose(config: Config, registry: Registry, platform: Platform):
   const verify = createVerify({
     currentSigningKey: config.qstashCurrentSigningKey,
     nextSigningKey: config.qstashNextSigningKey,
-    publicUrls: [config.publicUrl, ...(config.publicUrlPrevious ? [config.publicUrlPrevious] : [])],
+    publicUrls: publicUrls(config),
   });
   const portsFor = (request: RequestPlatform): Ports =>
     createPorts(config, registry, platform, request);
@@ -99,14 +111,7 @@ function createPorts(
 ): Ports {
   const { timers } = platform;
   // Workers keep no client between requests: a module-level one fails for about half of them.
-  const store = createStore(
-    createDatabase({
-      databaseUrl: config.databaseUrl,
-      databaseHttpUrl: config.databaseHttpUrl,
-      timeoutSeconds: DATABASE_TIMEOUT_SECONDS,
-      sleep: timers.sleep,
-    }),
-  );
+  const store = createStore(openDatabase(config, timers));
   const trigger = createTrigger({
     qstashUrl: config.qstashUrl,
     qstashToken: config.qstashToken,
@@ -131,6 +136,46 @@ function createPorts(
     outboundFetch: platform.outboundFetch,
     sendAlert: alertWebhook(config, platform),
     waitUntil: request.waitUntil,
+  };
+}
+
+function openDatabase(config: Config, { sleep }: Timers) {
+  const { databaseUrl, databaseHttpUrl } = config;
+  return createDatabase({
+    databaseUrl,
+    databaseHttpUrl,
+    timeoutSeconds: DATABASE_TIMEOUT_SECONDS,
+    sleep,
+  });
+}
+
+function publicUrls({ publicUrl, publicUrlPrevious }: Config): string[] {
+  return publicUrlPrevious ? [publicUrl, publicUrlPrevious] : [publicUrl];
+}
+
+/** Apart from `compose`, so that no deployment carries it. */
+export function composeReconciler(
+  config: Config,
+  registry: Registry,
+  { timers, writeLog }: Pick<Platform, "timers" | "writeLog">,
+): Reconciler {
+  const { qstashUrl, qstashToken } = config;
+  const types = [...registry.values()];
+  const ports: ReconcilePorts = {
+    store: createReconcileStore(openDatabase(config, timers)),
+    records: createRecords({
+      qstashUrl,
+      qstashToken,
+      publicUrls: publicUrls(config),
+      sleep: timers.sleep,
+    }),
+    log: createLog(writeLog, {}),
+    unpublishedTypes: types.filter(({ runsOn }) => runsOn === "worker").map(({ type }) => type),
+    settings: config,
+  };
+  return {
+    compare: () => compareRecords(ports),
+    repair: (comparison) => repairDifferences(ports, comparison),
   };
 }
 

@@ -1,6 +1,6 @@
 /** Everything outside of the command line itself: a process gives the real ones, a test its own. */
 
-import type { Antrean } from "../compose.js";
+import type { Antrean, Reconciler } from "../compose.js";
 import type { Environment } from "../config.js";
 
 export interface Output {
@@ -27,6 +27,8 @@ export interface Io {
   stop: AbortSignal;
   /** The application of this package in this very process, over a deployment's environment. */
   application(env: Environment, writeLog: WriteLog): Promise<Antrean>;
+  /** Compares the environment's database with its QStash account. */
+  reconciler(env: Environment, writeLog: WriteLog): Promise<Reconciler>;
   /** Brings the environment's database to the newest migration; gives the names of those applied. */
   migrate(env: Environment): Promise<string[]>;
 }

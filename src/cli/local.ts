@@ -1,6 +1,12 @@
 /** The application of this package inside the command line's own process. */
 
-import { type Antrean, compose, migrateDatabase } from "../compose.js";
+import {
+  type Antrean,
+  compose,
+  composeReconciler,
+  migrateDatabase,
+  type Reconciler,
+} from "../compose.js";
 import { type Environment, readConfig } from "../config.js";
 import { createGuardedFetch } from "../entry/guarded-fetch.js";
 import { webPlatform } from "../entry/platform.js";
@@ -13,6 +19,11 @@ export function composeLocal(env: Environment, writeLog: WriteLog): Antrean {
   const config = readConfig(env, "node");
   const outboundFetch = createGuardedFetch({ allow: config.env.OUTBOUND_ALLOW });
   return compose(config, registry, { ...webPlatform, outboundFetch, writeLog });
+}
+
+/** Compares the deployment's database with its QStash account. */
+export function composeLocalReconciler(env: Environment, writeLog: WriteLog): Reconciler {
+  return composeReconciler(readConfig(env, "node"), registry, { ...webPlatform, writeLog });
 }
 
 /** Applies the migrations of this package; needs nothing but the database's address. */

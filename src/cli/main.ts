@@ -25,5 +25,7 @@ process.exitCode = await run(process.argv.slice(2), {
   stop: stop.signal,
   // Loaded only for the commands that need it: the others start in a fraction of the time.
   application: async (env, writeLog) => (await import("./local.js")).composeLocal(env, writeLog),
+  reconciler: async (env, writeLog) =>
+    (await import("./local.js")).composeLocalReconciler(env, writeLog),
   migrate: async (env) => (await import("./local.js")).migrateLocal(env),
 });

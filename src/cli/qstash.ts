@@ -30,8 +30,13 @@ export interface Qstash {
   keys(): Promise<{ current: string; next: string }>;
   /** The schedule that `setup` makes; undefined when there is none. */
   sweepSchedule(): Promise<SweepSchedule | undefined>;
+  /** Every schedule of the account, those of other applications included. */
+  schedules(): Promise<SweepSchedule[]>;
+  /** A schedule that is gone already is no fault. */
+  deleteSchedule(scheduleId: string): Promise<void>;
   /** Makes the schedule, or replaces it as a whole: one id, so never a second one. */
   putSweepSchedule(cron: string): Promise<string>;
+  resumeSweepSchedule(): Promise<void>;
   /** Sends this body to our processor once, signed; gives the message's id. */
   publishProbe(body: unknown): Promise<string>;
   /** The message, if its delivery failed for good. */
@@ -72,18 +77,17 @@ export function createQstash(config: Config, { fetch, stop }: Io): Qstash {
   return {
     keys: async () => (await call("GET", "/v2/keys")) as { current: string; next: string },
     async sweepSchedule() {
-      try {
-        return (await call("GET", `/v2/schedules/${id}`)) as SweepSchedule;
-      } catch (error) {
-        if (error instanceof QstashError && error.status === 404) return undefined;
-        throw error;
-      }
+      return (await ifThere(call("GET", `/v2/schedules/${id}`))) as SweepSchedule | undefined;
     },
+    schedules: async () => (await call("GET", "/v2/schedules")) as SweepSchedule[],
+    deleteSchedule: async (scheduleId) =>
+      void (await ifThere(call("DELETE", `/v2/schedules/${encodeURIComponent(scheduleId)}`))),
     async putSweepSchedule(cron) {
       const headers = scheduleHeaders(config, id, cron);
       await call("POST", `/v2/schedules/${sweepUrl(config)}`, { headers });
       return id;
     },
+    resumeSweepSchedule: async () => void (await call("PATCH", `/v2/schedules/${id}/resume`)),
     async publishProbe(body) {
       const path = `/v2/publish/${config.publicUrl}/api/process`;
       const sent = { headers: probeHeaders(config), body: JSON.stringify(body) };
@@ -97,14 +101,27 @@ export function createQstash(config: Config, { fetch, stop }: Io): Qstash {
   };
 }
 
+/** Undefined where QStash says that there is no such thing. */
+async function ifThere(answer: Promise<unknown>): Promise<unknown> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof QstashError && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
 /** Where the schedule leads. */
 export function sweepUrl({ publicUrl }: Config): string {
   return `${publicUrl}/api/sweep`;
 }
 
+/** What the ids of all schedules begin with that `setup` makes. */
+export const SWEEP_SCHEDULE_PREFIX = "antrean-sweep-";
+
 /** Of this application: several may share an account. QStash takes few characters in ids. */
-function sweepScheduleId(appName: string): string {
-  return `antrean-sweep-${appName.replace(/[^A-Za-z0-9_-]/g, "-")}`;
+export function sweepScheduleId(appName: string): string {
+  return `${SWEEP_SCHEDULE_PREFIX}${appName.replace(/[^A-Za-z0-9_-]/g, "-")}`;
 }
 
 function scheduleHeaders(config: Config, id: string, cron: string): Record<string, string> {

@@ -7,6 +7,7 @@ import { addEffects } from "./commands/effects.js";
 import { addTypes } from "./commands/job-types.js";
 import { addJobs } from "./commands/jobs.js";
 import { addMigrate } from "./commands/migrate.js";
+import { addReconcile } from "./commands/reconcile.js";
 import { addSchedules } from "./commands/schedules.js";
 import { addSetup } from "./commands/setup.js";
 import { addStats } from "./commands/stats.js";
@@ -25,7 +26,7 @@ Examples:
   $ antrean doctor
 
 Settings come from flags, the environment or .env: ANTREAN_URL and ANTREAN_API_KEY;
-migrate, setup, doctor, work and sweep --local use the deployment's own environment.
+migrate, setup, doctor, reconcile, work and sweep --local use the deployment's own environment.
 Exit codes: 0 ok, 1 failed, 2 wrong usage.`;
 
 /** Runs one command; everything it says goes to the given outputs. */
@@ -57,7 +58,7 @@ function programOf(io: Io): Command {
     .showHelpAfterError("(--help shows what it takes)");
   const action = actionsOf(io);
   const groups = [addJobs, addDeadLetters, addEffects, addTypes, addStats, addSchedules, addSweep];
-  const hosts = [addWork, addMigrate, addSetup, addDoctor];
+  const hosts = [addWork, addMigrate, addSetup, addDoctor, addReconcile];
   for (const add of [...groups, ...hosts]) add(program, action);
   return program;
 }

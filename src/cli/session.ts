@@ -3,7 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
 import type { Command } from "commander";
-import type { Antrean } from "../compose.js";
+import type { Antrean, Reconciler } from "../compose.js";
 import type { Environment } from "../config.js";
 import { type Api, createApi } from "./api.js";
 import { type Io, UsageError, type WriteLog } from "./io.js";
@@ -30,6 +30,7 @@ export interface Session {
   url(): string;
   /** Its log lines go where the command wants them. */
   application(writeLog: WriteLog): Promise<Antrean>;
+  reconciler(writeLog: WriteLog): Promise<Reconciler>;
   /** Shows an answer: as JSON for machines, else as the text that is made of it. */
   show<Answer>(answer: Answer, render: (answer: Answer) => string): void;
   /** Says something beside the answer; nothing when machines listen. */
@@ -56,6 +57,7 @@ export async function openSession(io: Io, command: Command): Promise<Session> {
       return createApi({ url: url(), apiKey }, io);
     },
     application: (writeLog) => io.application(env, writeLog),
+    reconciler: (writeLog) => io.reconciler(env, writeLog),
     show: (answer, render) =>
       void io.stdout.write(json ? `${JSON.stringify(answer)}\n` : render(answer)),
     say: (text) => void (json || io.stderr.write(`${text}\n`)),

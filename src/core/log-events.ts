@@ -24,6 +24,7 @@ export const LOG_EVENTS = [
   "worker_failed",
   "sweep_finished",
   "sweep_step_failed",
+  "reconciled",
 ] as const;
 
 export type LogEvent = (typeof LOG_EVENTS)[number];

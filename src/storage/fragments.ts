@@ -47,6 +47,11 @@ export const wakeupColumns = (alias: SQL): SQL => sql`
   extract(epoch from ${alias}.next_run_at)::float8 as due_at_epoch_seconds,
   ${alias}.traceparent`;
 
+/** Where a job and its message stand, with the member names of `JobTrace`. */
+export const traceColumns = (alias: SQL): SQL => sql`
+  ${alias}.id as "jobId", ${alias}.job_type as "type", ${alias}.status, ${alias}.trigger_seq as "seq",
+  extract(epoch from ${alias}.triggered_at)::float8 * 1000 as "triggeredAtMs"`;
+
 /** A whole job as one JSON object with the member names of the API; read by `toJob`. */
 export const jobJson = (alias: SQL): SQL => sql`jsonb_build_object(
   'id', ${alias}.id, 'tenant', ${alias}.tenant, 'type', ${alias}.job_type,

@@ -5,6 +5,7 @@ import type { Registry } from "../core/define-job.js";
 import type { Wakeup } from "../core/job.js";
 import type { Message } from "../core/message.js";
 import { PublishFailedError, type Trigger, type UnpublishedMessage } from "../core/ports.js";
+import { NoAnswerError, withinLimit } from "./within-limit.js";
 
 export interface PublishOptions {
   qstashUrl: string;
@@ -121,32 +122,14 @@ function flowLimits(limits: { parallelism?: number; rate?: number; periodSeconds
 async function withTries(options: PublishOptions, call: () => Promise<unknown>): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await withinLimit(options, call());
+      await withinLimit(call(), PUBLISH_TRY_SECONDS, options.sleep);
+      return;
     } catch (cause) {
       const { reason, final, refused } = diagnose(cause);
       if (tries < PUBLISH_TRIES && !final) continue;
       const message = `QStash did not take the message: ${reason}`;
       throw new PublishFailedError(message, { cause, reason, refused });
     }
-  }
-}
-
-async function withinLimit(options: PublishOptions, call: Promise<unknown>): Promise<void> {
-  const done = new AbortController();
-  const limit = options.sleep(PUBLISH_TRY_SECONDS * 1000, done.signal).then(() => {
-    if (!done.signal.aborted) throw new NoAnswerError();
-  });
-  try {
-    await Promise.race([call, limit]);
-  } finally {
-    done.abort();
-  }
-}
-
-class NoAnswerError extends Error {
-  constructor() {
-    super(`no answer within ${PUBLISH_TRY_SECONDS} s`);
-    this.name = "NoAnswerError";
   }
 }
 

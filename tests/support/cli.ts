@@ -45,6 +45,7 @@ export async function cli(world: CliWorld, argv: string[], options: CliOptions =
     now: options.now ?? Date.now,
     stop: options.stop ?? new AbortController().signal,
     application: async () => world.instance.app,
+    reconciler: async (env, writeLog) => world.reconciler(env, writeLog),
     migrate: async () => [],
   });
   return result;

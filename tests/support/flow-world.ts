@@ -26,7 +26,7 @@ export interface StartOptions {
 /** Rows as SQL gives them. */
 export type Row = Record<string, unknown>;
 
-export interface Flow extends Omit<World, "instance" | "newInstance" | "close"> {
+export interface Flow extends Omit<World, "instance" | "newInstance" | "reconciler" | "close"> {
   readonly instance: FlowInstance;
   /** Starts an instance with these job types, which serves from now on. */
   start(jobs: JobDefinition[], options?: StartOptions): FlowInstance;

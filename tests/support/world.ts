@@ -3,8 +3,8 @@
 import { randomUUID } from "node:crypto";
 import { expect, onTestFinished } from "vitest";
 import { type Qstash, startQstash } from "../../dev/qstash/start.js";
-import { type Antrean, compose } from "../../src/compose.js";
-import { readConfig } from "../../src/config.js";
+import { type Antrean, compose, composeReconciler, type Reconciler } from "../../src/compose.js";
+import { type Environment, readConfig } from "../../src/config.js";
 import type { JobDefinition, Registry } from "../../src/core/define-job.js";
 import type { Job, Json } from "../../src/core/job.js";
 import { createTestDatabase, type TestDatabase } from "./database.js";
@@ -58,6 +58,8 @@ export interface World {
   /** What answers had that the OpenAPI document does not say of them; `close` fails for any. */
   undocumented: Set<string>;
   newInstance(): Instance;
+  /** The comparison with QStash that an operator runs over the deployment's environment. */
+  reconciler(env: Environment, writeLog: (line: string) => void): Reconciler;
   /** Sends deliveries and requests to this instance from now on. */
   use(instance: Instance): void;
   request(method: string, path: string, options?: ApiOptions): Promise<Response>;
@@ -104,6 +106,11 @@ export async function createWorld(options: WorldOptions): Promise<World> {
     logs,
     undocumented,
     newInstance,
+    reconciler: (env, writeLog) =>
+      composeReconciler(readConfig(env, "node"), registryOf(options), {
+        timers: virtualTimers(moveClocks),
+        writeLog,
+      }),
     use(instance) {
       world.instance = instance;
     },
@@ -136,7 +143,7 @@ function instanceStarter(
   { logs, undocumented }: Pick<World, "logs" | "undocumented">,
 ): () => Instance {
   const config = readConfig(env, "node");
-  const registry: Registry = new Map(options.jobs.map((job) => [job.type, job]));
+  const registry = registryOf(options);
   return () => {
     const ports = faultyPorts();
     const timers = virtualTimers(moveClocks);
@@ -157,6 +164,10 @@ function instanceStarter(
       ),
     };
   };
+}
+
+function registryOf({ jobs }: WorldOptions): Registry {
+  return new Map(jobs.map((job) => [job.type, job]));
 }
 
 function requestsTo(current: () => Instance): Pick<World, "request" | "create" | "job" | "sweep"> {

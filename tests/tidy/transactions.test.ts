@@ -73,8 +73,11 @@ describe("nothing is read and then written", () => {
     "findReplay",
     "listTypeStates",
     "countReplayable",
+    "countUnpublished",
+    "findOverdue",
     "health",
     "readSchedules",
+    "traceJobs",
   ];
   const EXCEPTIONS: Record<string, string> = {
     "src/engine/submit.ts": "looks for a stored response where nothing will be created",

@@ -7,6 +7,7 @@ import { checkDelivery } from "../checks/delivery.js";
 import type { Finding } from "../checks/finding.js";
 import { checkPublicUrl } from "../checks/public-url.js";
 import { checkQstash } from "../checks/qstash.js";
+import { checkReconcile } from "../checks/reconcile.js";
 import { FailedError } from "../io.js";
 import type { Colour } from "../paint.js";
 import type { Action, Session } from "../session.js";
@@ -55,7 +56,13 @@ async function findAll(session: Session, probe: boolean): Promise<Finding[]> {
   const detail = `complete; ${config.appName} at ${config.publicUrl}`;
   const environment: Finding = { check: "environment", state: "ok", detail };
   const findings = [environment, ...found.flat(), cronSecret(config)];
-  const [, qstash, publicUrl] = found;
+  const [application, qstash, publicUrl] = found;
+  // Both sides must answer before they can be compared.
+  const isThere = (all: Finding[], wanted: string) =>
+    all.some(({ check, state }) => check === wanted && state === "ok");
+  if (isThere(application, "migrations") && isThere(qstash, "qstash token")) {
+    findings.push(await checkReconcile(session, config));
+  }
   // What a probe would find is known when QStash takes no message, or cannot get there.
   const isPointless = [...qstash, ...publicUrl].some(
     ({ check, state }) => state === "fault" && (check === "qstash token" || check === "public url"),
