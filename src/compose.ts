@@ -5,6 +5,7 @@ import { type Config, ConfigError } from "./config.js";
 import type { Registry } from "./core/define-job.js";
 import type { SendAlert } from "./core/monitoring.js";
 import type { Ports, RequestPlatform, SqlStatement, Store, Timers, Trigger } from "./core/ports.js";
+import { createDashboard } from "./dashboard/create-dashboard.js";
 import { enqueue } from "./engine/enqueue.js";
 import { nudge } from "./engine/nudge.js";
 import { prepareEnqueue } from "./engine/prepare-enqueue.js";
@@ -55,6 +56,8 @@ export interface CodeJobs {
   nudge(jobIds: string[]): Promise<void>;
 }
 
+const DASHBOARD_PATH = "/dashboard";
+
 /** Bound on one database call; below it lies the statement time limit of the database. */
 const DATABASE_TIMEOUT_SECONDS = 10;
 
@@ -73,7 +76,15 @@ export function compose(config: Config, registry: Registry, platform: Platform):
   });
   const portsFor = (request: RequestPlatform): Ports =>
     createPorts(config, registry, platform, request);
-  const app = createApp({ config, registry, verify, portsFor, latestMigration: LATEST_MIGRATION });
+  const { apiKeys, publicUrl } = config;
+  const app = createApp({
+    config,
+    registry,
+    verify,
+    portsFor,
+    latestMigration: LATEST_MIGRATION,
+    pages: createDashboard({ basePath: DASHBOARD_PATH, apiKeys, publicUrl }),
+  });
   return {
     fetch: async (request, requestPlatform = {}) => app.fetch(request, requestPlatform),
     sweep: (requestPlatform = {}) => sweep(portsFor(requestPlatform)),

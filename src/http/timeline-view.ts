@@ -14,7 +14,11 @@ const event = <Kind extends string, Shape extends z.ZodRawShape>(kind: Kind, mor
   z.object({ at: instant, kind: z.literal(kind), ...more });
 
 const itemSchema = z.discriminatedUnion("kind", [
-  event("created", {}),
+  event("created", {
+    by: z.string().describe("Name of the key, which is the job's tenant."),
+    idempotencyKey: z.string().nullable(),
+    schedule: z.string().nullable().describe("The schedule whose slot the job fills."),
+  }),
   event("published", {
     seq: z.int().nullable(),
     why: z.string().nullable().describe("Null for the message that an ordinary step sends."),
