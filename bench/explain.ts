@@ -9,9 +9,10 @@ import type { Database } from "../src/storage/client.js";
 export interface Cost {
   /** Shared buffers hit and read, planning excluded. */
   buffers: number;
+  /** Rows of the tables that grow looked at, those included that were not wanted. */
+  rowsRead: number;
   walBytes: number;
   executionMs: number;
-  plan: unknown;
 }
 
 const dialect = new PgDialect();
@@ -51,16 +52,35 @@ export async function explain(
     const top = explained.Plan;
     return {
       buffers: top["Shared Hit Blocks"] + top["Shared Read Blocks"],
+      rowsRead: rowsRead(top),
       walBytes: top["WAL Bytes"] ?? 0,
       executionMs: explained["Execution Time"],
-      plan: top,
     };
   } finally {
     await client.query("rollback");
   }
 }
 
+interface PlanNode {
+  "Relation Name"?: string;
+  "Actual Rows": number;
+  "Actual Loops": number;
+  "Rows Removed by Filter"?: number;
+  Plans?: PlanNode[];
+}
+
 interface ExplainedPlan {
-  Plan: { "Shared Hit Blocks": number; "Shared Read Blocks": number; "WAL Bytes"?: number };
+  Plan: PlanNode & {
+    "Shared Hit Blocks": number;
+    "Shared Read Blocks": number;
+    "WAL Bytes"?: number;
+  };
   "Execution Time": number;
+}
+
+function rowsRead(node: PlanNode): number {
+  const isLarge = ["jobs", "job_attempts", "job_stats"].includes(node["Relation Name"] ?? "");
+  const looked = node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0);
+  const own = isLarge ? looked * node["Actual Loops"] : 0;
+  return (node.Plans ?? []).reduce((sum, each) => sum + rowsRead(each), own);
 }

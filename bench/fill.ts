@@ -1,4 +1,4 @@
-/** A table in the middle of its life: due, scheduled, running and finished jobs. */
+/** Fills the tables as years of work would: due, scheduled, running and finished jobs. */
 
 import { randomUUID } from "node:crypto";
 import type pg from "pg";
@@ -11,15 +11,30 @@ export interface Filled {
   runningToken: string;
 }
 
-/**
- * Fills the empty tables: 20 % due, 30 % scheduled for tomorrow at the highest priority, the rest
- * finished, and at most a thousand running; then vacuums.
- */
-export async function fill(client: pg.ClientBase, rows: number): Promise<Filled> {
-  await client.query("truncate jobs, job_attempts, job_events, type_state");
+/** As many as are kept. */
+const COUNTED_MINUTES = 90 * 24 * 60;
+
+/** How many jobs of each kind there are to be. */
+export interface Population {
+  due: number;
+  /** For tomorrow, at the highest priority. */
+  scheduled: number;
+  running: number;
+  finished: number;
+}
+
+/** A table in the middle of its life: 20 % due, 30 % scheduled, at most a thousand running. */
+export function mixed(rows: number): Population {
   const running = Math.min(1_000, Math.ceil(rows / 100));
   const due = Math.floor(rows * 0.2);
   const scheduled = Math.floor(rows * 0.3);
+  return { due, scheduled, running, finished: rows - due - scheduled - running };
+}
+
+/** Fills the empty tables, with 90 days of counters by the minute, and vacuums. */
+export async function fill(client: pg.ClientBase, population: Population): Promise<Filled> {
+  await client.query("truncate jobs, job_attempts, job_events, type_state, job_stats, stat_totals");
+  const { due, scheduled, running, finished } = population;
   const insert = (count: number, columns: string, values: string) =>
     client.query(
       `insert into jobs (id, tenant, job_type, max_attempts, payload_json, created_at, updated_at, priority, ${columns})
@@ -45,7 +60,7 @@ export async function fill(client: pg.ClientBase, rows: number): Promise<Filled>
     "0, 'processing', 1, now(), now(), gen_random_uuid(), now() + interval '10 min'",
   );
   await insert(
-    rows - due - scheduled - running,
+    finished,
     "status, attempts, started_at, finished_at",
     "0, 'completed', 1, now(), now() - interval '1 hour'",
   );
@@ -53,6 +68,18 @@ export async function fill(client: pg.ClientBase, rows: number): Promise<Filled>
     `insert into job_attempts (job_id, lock_token, number, job_type, started_at, finished_at, outcome)
      select id, gen_random_uuid(), 1, job_type, finished_at, finished_at, 'completed'
      from jobs where status = 'completed'`,
+  );
+  await client.query(
+    `insert into job_stats (minute, job_type, measure, label, shard, count)
+     select date_trunc('minute', now()) - make_interval(mins => n), 'bench.busy', 'attempt',
+       'completed', 0, 1
+     from generate_series(1, $1::int) n`,
+    [Math.min(COUNTED_MINUTES, finished)],
+  );
+  await client.query(
+    `insert into stat_totals (job_type, measure, label, count)
+     values ('bench.busy', 'attempt', 'completed', $1)`,
+    [finished],
   );
   await client.query("vacuum analyze");
   const one = async (condition: string): Promise<{ id: string; lock_token: string | null }> => {

@@ -1,7 +1,8 @@
 /**
- * What claim, finish, lists and the sweep's statements touch with few and with many rows.
+ * What claim, finish, lists, metrics and the sweep's statements touch with few and many rows.
  *
- * Run: npm run bench -- [rows]   (default 1,000 and 1,000,000; a million takes about a minute)
+ * Run: npm run bench -- [rows]   (default: a thousand and a million, mixed; then a million finished
+ * beside 100,000 that wait. A million takes about a minute)
  */
 
 import { mkdtemp } from "node:fs/promises";
@@ -25,11 +26,12 @@ import { probeSilentTypes } from "../src/storage/sql/probe-silent-types.js";
 import { read } from "../src/storage/sql/read.js";
 import { readStats } from "../src/storage/sql/read-stats.js";
 import { readTimeline } from "../src/storage/sql/read-timeline.js";
+import { readTotals } from "../src/storage/sql/read-totals.js";
 import { recoverLeases } from "../src/storage/sql/recover-leases.js";
 import { takeUnpublished } from "../src/storage/sql/take-unpublished.js";
 import { takeVanished } from "../src/storage/sql/take-vanished.js";
 import { type Cost, explain } from "./explain.js";
-import { fill } from "./fill.js";
+import { fill, mixed, type Population } from "./fill.js";
 
 const sizes = process.argv.slice(2).map(Number).filter(Boolean);
 
@@ -45,9 +47,9 @@ async function main(): Promise<void> {
     );
     await client.connect();
     await client.query("set statement_timeout = 0");
-    for (const rows of sizes.length > 0 ? sizes : [1_000, 1_000_000]) {
-      const named = await fill(client, rows);
-      console.log(`\n${rows.toLocaleString("en")} rows, after vacuum`);
+    for (const population of populations()) {
+      const named = await fill(client, population);
+      console.log(`\n${describe(population)}, after vacuum`);
       for (const [name, call] of calls(named)) print(name, await explain(client, call));
     }
   } finally {
@@ -55,6 +57,18 @@ async function main(): Promise<void> {
     await neon.close();
     await postgres.stop();
   }
+}
+
+function populations(): Population[] {
+  if (sizes.length > 0) return sizes.map(mixed);
+  const long = { due: 50_000, scheduled: 50_000, running: 1_000, finished: 1_000_000 };
+  return [mixed(1_000), mixed(1_000_000), long];
+}
+
+function describe(population: Population): string {
+  return Object.entries(population)
+    .map(([kind, count]) => `${count.toLocaleString("en")} ${kind}`)
+    .join(", ");
 }
 
 function calls(named: {
@@ -146,11 +160,18 @@ function reads({
     ["timeline", (db) => readTimeline(db, doneJobId, tenant, 1000)],
     ["statistics", (db) => readStats(db, tenant, 1000)],
     ["statistics, all tenants", (db) => readStats(db, admin, 1000)],
+    ["metrics: gauges", (db) => readStats(db, admin, 10_000)],
+    ["metrics: counters", (db) => readTotals(db)],
   ];
 }
 
-function print(name: string, { buffers, walBytes, executionMs }: Cost): void {
-  const columns = [`${buffers} buffers`, `${walBytes} B WAL`, `${executionMs.toFixed(2)} ms`];
+function print(name: string, { buffers, rowsRead, walBytes, executionMs }: Cost): void {
+  const columns = [
+    `${buffers} buffers`,
+    `${rowsRead} rows`,
+    `${walBytes} B WAL`,
+    `${executionMs.toFixed(2)} ms`,
+  ];
   console.log(`  ${name.padEnd(34)} ${columns.map((column) => column.padStart(14)).join(" ")}`);
 }
 

@@ -2,11 +2,12 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, globSync } from "node:fs";
+import { globSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { findChromium } from "./chromium.js";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 
@@ -68,15 +69,9 @@ async function runTests(args: string[]): Promise<Counts> {
 
 /** Tests in a browser need one that is installed; it is too big to come with the packages. */
 function tiersLeftOut(): string[] {
-  if (globSync("tests/e2e/**/*.test.ts", { cwd: ROOT }).length === 0 || hasChromium()) return [];
+  if (globSync("tests/e2e/**/*.test.ts", { cwd: ROOT }).length === 0 || findChromium()) return [];
   console.log("Chromium is missing: the tier e2e is LEFT OUT. Install the package chromium.");
   return ["--project=!e2e"];
-}
-
-function hasChromium(): boolean {
-  const folders = (process.env.PATH ?? "").split(path.delimiter);
-  const names = ["chromium", "chromium-browser", "google-chrome"];
-  return folders.some((folder) => names.some((name) => existsSync(path.join(folder, name))));
 }
 
 /**

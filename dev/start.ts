@@ -122,10 +122,11 @@ function banner(url: string, mailUrl: string, qstashUrl: string): string {
   return `
 Antrean is ready.
 
-  API     ${url}/api/health
-  Key     ${DEV_SECRET}   (dev:admin:${DEV_SECRET})
-  Mails   ${mailUrl}
-  QStash  ${qstashUrl}
+  API        ${url}/api/health
+  Dashboard  ${url}/dashboard
+  Key        ${DEV_SECRET}   (dev:admin:${DEV_SECRET})
+  Mails      ${mailUrl}
+  QStash     ${qstashUrl}
 
 Create a job that calls this API's own health route, and look at it:
 

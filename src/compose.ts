@@ -6,6 +6,7 @@ import type { Registry } from "./core/define-job.js";
 import type { SendAlert } from "./core/monitoring.js";
 import type { Ports, RequestPlatform, SqlStatement, Store, Timers, Trigger } from "./core/ports.js";
 import type { Comparison, Difference, ReconcilePorts } from "./core/reconcile.js";
+import { createDashboard } from "./dashboard/create-dashboard.js";
 import type { SweepReport } from "./engine/begin-sweep.js";
 import { compareRecords } from "./engine/compare-records.js";
 import { enqueue } from "./engine/enqueue.js";
@@ -69,6 +70,7 @@ export interface Reconciler {
   /** Gives the differences that it made good. */
   repair(comparison: Comparison): Promise<Difference[]>;
 }
+const DASHBOARD_PATH = "/dashboard";
 
 /** Bound on one database call; below it lies the statement time limit of the database. */
 const DATABASE_TIMEOUT_SECONDS = 10;
@@ -88,9 +90,16 @@ export function compose(config: Config, registry: Registry, platform: Platform):
   });
   const portsFor = (request: RequestPlatform): Ports =>
     createPorts(config, registry, platform, request);
-  const { pathOf } = platform;
-  const latestMigration = LATEST_MIGRATION;
-  const app = createApp({ config, registry, verify, portsFor, latestMigration, pathOf });
+  const { apiKeys, publicUrl } = config;
+  const app = createApp({
+    config,
+    registry,
+    verify,
+    portsFor,
+    latestMigration: LATEST_MIGRATION,
+    pathOf: platform.pathOf,
+    pages: createDashboard({ basePath: DASHBOARD_PATH, apiKeys, publicUrl }),
+  });
   return {
     fetch: async (request, requestPlatform = {}) => app.fetch(request, requestPlatform),
     sweep: (requestPlatform = {}) => sweep(portsFor(requestPlatform)),

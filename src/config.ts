@@ -1,20 +1,11 @@
 /** The environment as a checked configuration; every fault is named in one message. */
 
 import * as z from "zod/mini";
+import { type ApiKey, ROLES } from "./core/access.js";
 import { safeParse } from "./core/parse.js";
 
 /** The platform that runs us decides defaults which the environment may override. */
 export type Platform = "vercel" | "cloudflare" | "node";
-
-export const ROLES = ["read", "write", "admin"] as const;
-export type Role = (typeof ROLES)[number];
-
-/** One API key; several may share a name, for rotation. */
-export interface ApiKey {
-  name: string;
-  role: Role;
-  secret: string;
-}
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

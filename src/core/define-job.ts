@@ -64,6 +64,8 @@ export interface JobContext<Payload> {
   /** Ends this attempt and comes back later without spending budget; 0 continues at once. */
   snooze(delaySeconds: number): never;
   log: JobLog;
+  /** W3C trace context that the job was created under; pass it on to what you call. */
+  traceparent: string | null;
   env: Environment;
   /** `fetch` that follows the platform's own guards against private networks. */
   outboundFetch: typeof fetch;

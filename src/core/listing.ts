@@ -44,7 +44,16 @@ type ByOperator = { by: string | null; reason: string | null };
 type ErrorBrief = { code: string; message: string };
 
 export type TimelineItem =
-  | Event<"created">
+  | Event<
+      "created",
+      {
+        /** The name of the key, which is the job's tenant. */
+        by: string;
+        idempotencyKey: string | null;
+        /** The schedule whose slot the job fills, where that still exists. */
+        schedule: string | null;
+      }
+    >
   | Event<
       "published",
       { seq: number | null; why: string | null; failed: boolean } & Partial<ByOperator>

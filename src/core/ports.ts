@@ -5,6 +5,7 @@
  * lost (I5); ids and lock tokens are made by the caller.
  */
 
+import type { ActivityStore } from "./activity.js";
 import type {
   ClaimedAttempt,
   ClaimOutcome,
@@ -139,7 +140,7 @@ export interface StoreHealth {
 }
 
 /** Everything that Postgres does for the engine; one method per statement. */
-export interface Store extends MonitoringStore, SweepStore {
+export interface Store extends MonitoringStore, ActivityStore, SweepStore {
   create(request: IdempotentRequest, jobs: NewJob[], shape: ResponseShape): Promise<CreateOutcome>;
   /** Looks up a stored response, for requests that today's schema would refuse. */
   findReplay(

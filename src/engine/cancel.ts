@@ -9,8 +9,9 @@ export async function cancel(
   actor: Actor,
   jobId: string,
   reason: string | null,
+  actionId = ports.entropy.newId(),
 ): Promise<CancelOutcome> {
-  const action = { actionId: ports.entropy.newId(), actor, reason };
+  const action = { actionId, actor, reason };
   const outcome = await ports.store.cancel(jobId, action);
   if (outcome.kind === "cancelled" || outcome.kind === "requested") {
     ports.log("job_cancelled", { jobId, by: actor.keyName, outcome: outcome.kind });

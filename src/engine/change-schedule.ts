@@ -20,10 +20,11 @@ export async function changeSchedule(
   ref: ScheduleRef,
   change: ScheduleChange,
   timesWanted: number,
+  actionId = ports.entropy.newId(),
 ): Promise<ChangeScheduleOutcome> {
   const refusal = change.kind === "edit" ? await checkSchedule(ports, change.recurrence) : null;
   if (refusal) return { kind: "refused", refusal };
-  const action = { actionId: ports.entropy.newId(), actor, reason: null };
+  const action = { actionId, actor, reason: null };
   const outcome = await ports.store.changeSchedule(ref, change, action);
   if (outcome.kind !== "changed") return outcome;
   if (change.kind !== "delete") await startSchedule(ports, outcome.schedule);

@@ -32,6 +32,7 @@ export function createJobContext(
     operationId: attempt.jobId,
     attempt: attempt.attempt,
     signal: abort.signal,
+    traceparent: attempt.traceparent,
     env: ports.env,
     outboundFetch: ports.outboundFetch,
     once: async <Result extends Json | void>(

@@ -24,13 +24,14 @@ export async function replay(
   actor: Actor,
   jobId: string,
   options: { reason: string | null; payload?: Json },
+  actionId = ports.entropy.newId(),
 ): Promise<ReplayOutcome | { kind: "refused"; issues: PayloadIssue[] }> {
   if (options.payload !== undefined) {
     const issues = await payloadIssues(ports, actor, jobId, options.payload);
     if (issues === null) return { kind: "not_found" };
     if (issues.length > 0) return { kind: "refused", issues };
   }
-  const action = { actionId: ports.entropy.newId(), actor, reason: options.reason };
+  const action = { actionId, actor, reason: options.reason };
   const outcome = await ports.store.replay(jobId, action, {
     payload: options.payload,
     unpublishedTypes: unpublishedTypes(ports),
@@ -48,12 +49,13 @@ export async function replayMany(
   actor: Actor,
   filter: ReplayFilter,
   options: { reason: string | null; dryRun: boolean },
+  actionId = ports.entropy.newId(),
 ): Promise<BulkReplayReport> {
   if (options.dryRun) {
     const { matched, skipped } = await ports.store.countReplayable(filter, actor);
     return { matched, replayed: 0, skipped, dryRun: true };
   }
-  const action = { actionId: ports.entropy.newId(), actor, reason: options.reason };
+  const action = { actionId, actor, reason: options.reason };
   const { matched, replayed, skipped, wakeups } = await ports.store.replayMany(filter, action, {
     publishMax: PUBLISHED_AT_ONCE_MAX,
     unpublishedTypes: unpublishedTypes(ports),

@@ -11,8 +11,9 @@ export async function runNow(
   actor: Actor,
   jobId: string,
   reason: string | null,
+  actionId = ports.entropy.newId(),
 ): Promise<RunNowOutcome> {
-  const action = { actionId: ports.entropy.newId(), actor, reason };
+  const action = { actionId, actor, reason };
   const outcome = await ports.store.runNow(jobId, action, {
     unpublishedTypes: unpublishedTypes(ports),
   });

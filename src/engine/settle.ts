@@ -10,8 +10,9 @@ export async function settle(
   effect: { jobId: string; name: string },
   settlement: Settlement,
   reason: string,
+  actionId = ports.entropy.newId(),
 ): Promise<SettleOutcome> {
-  const action = { actionId: ports.entropy.newId(), actor, reason };
+  const action = { actionId, actor, reason };
   const outcome = await ports.store.settleEffect(effect.jobId, effect.name, settlement, action);
   if (outcome.kind === "settled") {
     ports.log("effect_settled", {

@@ -1,10 +1,9 @@
 /** Who may call a route: holders of API keys, QStash, and the platform's cron. */
 
-import type { Role } from "../config.js";
+import { actorOf, createKeyring, includesRole, type Role } from "../core/access.js";
 import type { Actor } from "../core/operations.js";
 import { Problem } from "./problem.js";
 import type { AppOptions } from "./route.js";
-import { bearerToken, createKeyring } from "./secrets.js";
 
 /** A call that is to be vouched for by its signature. */
 export interface SignedCall {
@@ -23,8 +22,6 @@ export interface Callers {
   isCron(headers: Headers): Promise<boolean>;
 }
 
-const RANK: Record<Role, number> = { read: 0, write: 1, admin: 2 };
-
 /** Makes the checks of one application. */
 export function createCallers({ config, verify }: AppOptions): Callers {
   const keys = createKeyring(config.apiKeys);
@@ -34,10 +31,10 @@ export function createCallers({ config, verify }: AppOptions): Callers {
       const token = bearerToken(headers);
       const key = token === undefined ? undefined : await keys(token);
       if (!key) throw unauthorized("Send Authorization: Bearer with one of the API keys.");
-      if (RANK[key.role] < RANK[role]) {
+      if (!includesRole(key.role, role)) {
         throw new Problem("forbidden", `This takes a key with the role ${role}.`);
       }
-      return { tenant: key.role === "admin" ? null : key.name, keyName: key.name };
+      return actorOf(key);
     },
     async isSigned({ headers, rawBody, path }) {
       const signature = headers.get("Upstash-Signature");
@@ -54,4 +51,9 @@ export function createCallers({ config, verify }: AppOptions): Callers {
 /** Makes the answer to a caller that nothing vouches for. */
 export function unauthorized(detail: string): Problem {
   return new Problem("unauthorized", detail, { headers: { "WWW-Authenticate": "Bearer" } });
+}
+
+/** Gives the token of `Authorization: Bearer <token>`, or undefined. */
+function bearerToken(headers: Headers): string | undefined {
+  return /^Bearer +(\S+)$/i.exec(headers.get("Authorization")?.trim() ?? "")?.[1];
 }

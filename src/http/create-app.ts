@@ -7,8 +7,9 @@ import { createCallers } from "./callers.js";
 import { createCors } from "./cors.js";
 import { describeError } from "./describe-error.js";
 import { runRoute } from "./pipeline.js";
-import { notFound, Problem, problemResponse } from "./problem.js";
-import type { AppOptions, Exchange, Route } from "./route.js";
+import { describeProblem, notFound, Problem, problemResponse } from "./problem.js";
+import { decodeText, readBytes } from "./read-body.js";
+import type { AppOptions, Exchange, Pages, Route } from "./route.js";
 import { ROUTES } from "./routes.js";
 import { requestIdOf, traceparentOf } from "./trace.js";
 
@@ -32,6 +33,18 @@ export function createApp(options: AppOptions): Hono<{ Bindings: RequestPlatform
       }),
     );
   }
+  const { pages } = options;
+  if (pages) {
+    app.all(`${pages.path}/*`, (context) =>
+      answer(
+        context.req.raw,
+        context.env,
+        `${pages.path}/*`,
+        (exchange) => showPage(pages, exchange),
+        pages.failure,
+      ),
+    );
+  }
   app.notFound((context) =>
     answer(context.req.raw, context.env, "unmatched", async () => {
       throw notFound();
@@ -40,19 +53,28 @@ export function createApp(options: AppOptions): Hono<{ Bindings: RequestPlatform
   return app;
 }
 
+/** Hands a request on to the pages; only their forms have bodies. */
+async function showPage(pages: Pages, { app, request, ports }: Exchange): Promise<Response> {
+  const bytesMax = app.config.maxBodyBytes;
+  const bytes = request.method === "POST" ? await readBytes(request, bytesMax) : new Uint8Array();
+  return pages.handle({ request, ports, body: decodeText(bytes) ?? "" });
+}
+
 type Produce = (exchange: Exchange) => Promise<Response>;
 type Answer = (
   request: Request,
   platform: RequestPlatform | undefined,
   path: string,
   produce: Produce,
+  /** Shows problems to people; without it they are problem details. */
+  failure?: Pages["failure"],
 ) => Promise<Response>;
 
 /** Makes what surrounds every route: ids, errors as problem details, common headers, one log line. */
 function createAnswer(app: AppOptions): Answer {
   const cors = createCors(app.config.env.CORS_ORIGINS);
   const { publicUrl } = app.config;
-  return async (request, platform, path, produce) => {
+  return async (request, platform, path, produce, failure) => {
     const startedMs = performance.now();
     const requestId = requestIdOf(request.headers);
     const traceparent = traceparentOf(request.headers);
@@ -69,7 +91,9 @@ function createAnswer(app: AppOptions): Answer {
       if (problem !== thrown) {
         ports?.log("request_failed", { method, route: path, code, ...describeError(thrown) });
       }
-      response = problemResponse(problem, { requestId, publicUrl });
+      response = failure
+        ? failure({ ...describeProblem(problem), requestId })
+        : problemResponse(problem, { requestId, publicUrl });
     }
     const { headers, status } = response;
     headers.set("X-Request-Id", requestId);

@@ -1,6 +1,7 @@
 /** The checks of a request in the contract's order; the first that fails decides the answer. */
 
-import type { Config, Role } from "../config.js";
+import type { Config } from "../config.js";
+import type { Role } from "../core/access.js";
 import { fingerprint } from "../core/fingerprint.js";
 import { safeParse } from "../core/parse.js";
 import { type Callers, unauthorized } from "./callers.js";

@@ -87,6 +87,15 @@ export function notFound(): Problem {
   return new Problem("not_found", "Nothing is here that you may see.");
 }
 
+/** Gives what a person is told of a problem. */
+export function describeProblem({ code, status, message: detail }: Problem): {
+  status: number;
+  title: string;
+  detail: string;
+} {
+  return { status, title: PROBLEMS[code].title, detail };
+}
+
 /** Writes a problem as its response. */
 export function problemResponse(
   problem: Problem,

@@ -1,7 +1,8 @@
 /** What a route declares: the pipeline, the `Allow` header and the API's description read it. */
 
 import type * as z from "zod/mini";
-import type { Config, Role } from "../config.js";
+import type { Config } from "../config.js";
+import type { Role } from "../core/access.js";
 import type { Registry } from "../core/define-job.js";
 import type { Actor } from "../core/operations.js";
 import type { IdempotentRequest, Ports, RequestPlatform } from "../core/ports.js";
@@ -18,6 +19,17 @@ export interface AppOptions {
   latestMigration?: string;
   /** Gives a request's path from our own root, where that is not the host's. */
   pathOf?: (request: Request) => string;
+  /** Pages for people, below a path of their own. */
+  pages?: Pages;
+}
+
+/** What serves pages instead of the API; ids, logs and bounds of bodies are the application's. */
+export interface Pages {
+  /** Without a trailing slash. */
+  path: string;
+  handle(request: { request: Request; ports: Ports; body: string }): Promise<Response>;
+  /** Shows a problem to a person. */
+  failure(problem: { status: number; title: string; detail: string; requestId: string }): Response;
 }
 
 export type Method = "GET" | "POST" | "PUT" | "DELETE";

@@ -13,7 +13,11 @@ const event = <Kind extends string, Shape extends z.core.$ZodShape>(kind: Kind, 
   z.object({ at: instant, kind: z.literal(kind), ...more });
 
 const itemSchema = z.discriminatedUnion("kind", [
-  event("created", {}),
+  event("created", {
+    by: z.string().check(z.describe("Name of the key, which is the job's tenant.")),
+    idempotencyKey: z.nullable(z.string()),
+    schedule: z.nullable(z.string()).check(z.describe("The schedule whose slot the job fills.")),
+  }),
   event("published", {
     seq: z.nullable(z.int()),
     why: z

@@ -1,7 +1,13 @@
 /** A durable HTTP call: makes it until the target has taken it, and keeps the answer. */
 
 import * as z from "zod/mini";
-import { defineJob, type Environment, FatalError, type PayloadIssue } from "../core/define-job.js";
+import {
+  defineJob,
+  type Environment,
+  FatalError,
+  type JobContext,
+  type PayloadIssue,
+} from "../core/define-job.js";
 import { urlRefusal } from "./outbound/address-policy.js";
 import { answerFailure, callOutbound, type OutboundAnswer } from "./outbound/call.js";
 import { headerIssues } from "./outbound/header-policy.js";
@@ -59,13 +65,14 @@ const payloadSchema = z
   );
 
 type Payload = z.output<typeof payloadSchema>;
+type Context = JobContext<Payload>;
 
 export default defineJob({
   type: "http_request",
   payload: payloadSchema,
   timeoutSeconds: CALL_SECONDS_MAX + MARGIN_SECONDS,
   refuse: refusals,
-  async run({ payload, operationId, env, signal, outboundFetch }) {
+  async run({ payload, operationId, traceparent, env, signal, outboundFetch }) {
     // Again at call time: the settings may have changed since the job was accepted.
     const [refusal] = refusals(payload, env);
     if (refusal)
@@ -74,7 +81,7 @@ export default defineJob({
     const request = {
       url: payload.url,
       method: payload.method,
-      headers: requestHeaders(payload, operationId, body, env),
+      headers: requestHeaders(payload, { operationId, traceparent, env }, body),
       body,
       timeoutSeconds: payload.timeoutSeconds,
     };
@@ -101,11 +108,12 @@ function refusals(payload: Payload, env: Environment): PayloadIssue[] {
 
 function requestHeaders(
   payload: Payload,
-  operationId: string,
+  { operationId, traceparent, env }: Pick<Context, "operationId" | "traceparent" | "env">,
   body: string | undefined,
-  env: Environment,
 ): Record<string, string> {
   const defaults: Record<string, string> = { "user-agent": "antrean" };
+  // No span of our own lies between, so the context goes on as it came.
+  if (traceparent !== null) defaults.traceparent = traceparent;
   if (payload.json !== undefined) defaults["content-type"] = "application/json";
   if (payload.text !== undefined) defaults["content-type"] = "text/plain; charset=utf-8";
   const chosen = Object.entries(payload.headers ?? {}).map(([name, value]) => [

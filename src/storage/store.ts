@@ -15,6 +15,7 @@ import { endEffect } from "./sql/end-effect.js";
 import { enqueue, enqueueStatement } from "./sql/enqueue.js";
 import { findReplay } from "./sql/find-replay.js";
 import { finish } from "./sql/finish.js";
+import { groupDeadLetters } from "./sql/group-dead-letters.js";
 import { health } from "./sql/health.js";
 import { heartbeat } from "./sql/heartbeat.js";
 import { listJobs } from "./sql/list-jobs.js";
@@ -27,6 +28,9 @@ import { pruneJobs } from "./sql/prune-jobs.js";
 import { pruneMonitoring } from "./sql/prune-monitoring.js";
 import { purgeIdempotencyRecords } from "./sql/purge-idempotency-records.js";
 import { read } from "./sql/read.js";
+import { readHistory } from "./sql/read-history.js";
+import { readRecent } from "./sql/read-recent.js";
+import { readReplay } from "./sql/read-replay.js";
 import { readSchedules } from "./sql/read-schedules.js";
 import { readStats } from "./sql/read-stats.js";
 import { readTimeline } from "./sql/read-timeline.js";
@@ -93,6 +97,10 @@ export function createStore(db: Database): Store {
     pruneMonitoring: (limit) => pruneMonitoring(db, limit),
     takeAlerts: (thresholds, limit) => takeAlerts(db, thresholds, limit),
     markAlertTold: (id, phase) => markAlertTold(db, id, phase),
+    readHistory: (buckets) => readHistory(db, buckets),
+    readRecent: (tenant, buckets, attemptsMax) => readRecent(db, tenant, buckets, attemptsMax),
+    groupDeadLetters: (tenant, lettersMax) => groupDeadLetters(db, tenant, lettersMax),
+    readReplay: (actionId, tenant) => readReplay(db, actionId, tenant),
     recordSweep: () => recordSweep(db),
     health: () => health(db),
   };

@@ -54,6 +54,19 @@ describe("what is sent and kept", () => {
     expect(target.requests[0]?.headers["content-type"]).toMatch(/^text\/plain/);
   });
 
+  test("a caller's own trace wins over the one that the job was created under; none is sent without", async () => {
+    await using target = await answering(200);
+    const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    await call(target);
+    await call(target, {}, { traceparent });
+    await call(target, { headers: { Traceparent: "mine" } }, { traceparent });
+    expect(target.requests.map(({ headers }) => headers.traceparent)).toEqual([
+      undefined,
+      traceparent,
+      "mine",
+    ]);
+  });
+
   test("headers of the answer that are nobody's business are not kept", async () => {
     await using target = await answering(200, { "set-cookie": "session=secret", etag: '"1"' });
     expect(await call(target)).toMatchObject({ headers: { etag: '"1"' } });

@@ -2,16 +2,18 @@ import { randomUUID } from "node:crypto";
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { explain } from "../../bench/explain.js";
-import { fill } from "../../bench/fill.js";
+import { fill, mixed } from "../../bench/fill.js";
 import type { JobFilter, ListPosition } from "../../src/core/listing.js";
 import { listJobs } from "../../src/storage/sql/list-jobs.js";
 import { readStats } from "../../src/storage/sql/read-stats.js";
 import { readTimeline } from "../../src/storage/sql/read-timeline.js";
 import { createTestDatabase, type TestDatabase } from "../support/database.js";
 
-const ROWS = 100_000;
-const ENTRIES_MAX = 2000;
-const COUNT_MAX = 1000;
+// Both bounds are smaller than the application's, so that a table is already large that is quick to
+// fill: what is shown is that they bound what is read.
+const ROWS = 30_000;
+const ENTRIES_MAX = 600;
+const COUNT_MAX = 300;
 const TENANT = { tenant: "acme", keyName: "acme" };
 const ADMIN = { tenant: null, keyName: "ops" };
 const ALL: JobFilter = {
@@ -38,7 +40,7 @@ beforeAll(async () => {
   database = await createTestDatabase();
   client = await database.pg.connect();
   await client.query("set statement_timeout = 0");
-  ({ doneJobId } = await fill(client, ROWS));
+  ({ doneJobId } = await fill(client, mixed(ROWS)));
   // Far down, so that whoever walks the table has a long way to them.
   await client.query(
     `insert into jobs (id, tenant, job_type, status, priority, max_attempts, payload_json,
@@ -88,14 +90,14 @@ describe.each([
     for (const after of [null, middle]) {
       const page = { limit: 50, after, entriesMax: ENTRIES_MAX };
       const cost = await explain(client, (db) => listJobs(db, { ...ALL, ...filter }, actor, page));
-      expect(rowsRead(cost.plan)).toBeLessThanOrEqual(max);
+      expect(cost.rowsRead).toBeLessThanOrEqual(max);
       expect(cost.buffers).toBeLessThanOrEqual(max);
     }
   });
 
   test("the statistics read little", async () => {
     const cost = await explain(client, (db) => readStats(db, actor, COUNT_MAX));
-    expect(rowsRead(cost.plan)).toBeLessThanOrEqual(5 * COUNT_MAX);
+    expect(cost.rowsRead).toBeLessThanOrEqual(5 * COUNT_MAX);
     expect(cost.buffers).toBeLessThanOrEqual(5 * COUNT_MAX);
   });
 
@@ -104,7 +106,7 @@ describe.each([
     ["no job", randomUUID],
   ])("the timeline of %s reads little", async (_name, jobId) => {
     const cost = await explain(client, (db) => readTimeline(db, jobId(), actor, 1000));
-    expect(rowsRead(cost.plan)).toBeLessThanOrEqual(10);
+    expect(cost.rowsRead).toBeLessThanOrEqual(10);
     expect(cost.buffers).toBeLessThanOrEqual(40);
   });
 });
@@ -112,22 +114,5 @@ describe.each([
 test("control: a page without a bound on its entries walks the table", async () => {
   const page = { limit: 50, after: middle, entriesMax: ROWS };
   const cost = await explain(client, (db) => listJobs(db, { ...ALL, ...WALK }, TENANT, page));
-  expect(rowsRead(cost.plan)).toBeGreaterThan(3 * WALK_MAX);
+  expect(cost.rowsRead).toBeGreaterThan(3 * WALK_MAX);
 });
-
-interface PlanNode {
-  "Relation Name"?: string;
-  "Actual Rows": number;
-  "Actual Loops": number;
-  "Rows Removed by Filter"?: number;
-  Plans?: PlanNode[];
-}
-
-/** Rows of the large tables that a plan looked at, those included that it did not want. */
-function rowsRead(plan: unknown): number {
-  const node = plan as PlanNode;
-  const isLarge = ["jobs", "job_attempts"].includes(node["Relation Name"] ?? "");
-  const looked = node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0);
-  const own = isLarge ? looked * node["Actual Loops"] : 0;
-  return (node.Plans ?? []).reduce((sum, each) => sum + rowsRead(each), own);
-}

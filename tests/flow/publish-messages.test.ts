@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
+import httpRequest from "../../src/jobs/http_request.js";
 import { byAttempt, scripted, succeed, TYPE, throws } from "../support/flow-jobs.js";
 import { setUpFlow } from "../support/flow-world.js";
+import { startTarget } from "../support/outbound.js";
 
 const flow = setUpFlow();
 
@@ -53,20 +55,34 @@ describe("what is published", () => {
     expect(await flow.row(jobId)).toMatchObject({ status: "queued", triggered_at: null });
   });
 
-  test("carries the trace of the request that created the job, on to its handler's log", async () => {
-    flow.start([scripted(byAttempt(throws("no"), ({ log }) => log("hello")))]);
-    const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-    await flow.request("POST", "/api/jobs", {
-      headers: { traceparent },
-      body: { type: TYPE, payload: {} },
-    });
-    await flow.runUntilIdle();
-    const traced = flow.logs.filter(
-      ({ event, traceparent: seen }) =>
-        ["attempt_claimed", "handler_log"].includes(String(event)) &&
-        String(seen).startsWith("00-0af7651916cd43dd8448eb211c80319c-"),
+  test("carries the trace of the request that created the job, on to its handler's log and calls", async () => {
+    await using target = await startTarget((response, _request, count) =>
+      response.writeHead(count === 1 ? 503 : 200).end(),
     );
-    expect(traced).toHaveLength(3);
+    flow.start([scripted(byAttempt(throws("no"), ({ log }) => log("hello"))), httpRequest], {
+      env: { OUTBOUND_ALLOW: target.place },
+    });
+    const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    const headers = { traceparent };
+    for (const [type, payload] of [
+      [TYPE, {}],
+      ["http_request", { url: target.url }],
+    ]) {
+      await flow.request("POST", "/api/jobs", { headers, body: { type, payload } });
+    }
+    const sent = flow.qstash.pending().map((each) => new Headers(each.headers).get("traceparent"));
+    expect(sent).toEqual([traceparent, traceparent]);
+    await flow.runUntilIdle();
+    const events = flow.logs
+      .filter((line) => line.traceparent === traceparent)
+      .map(({ event }) => event);
+    expect(events.filter((event) => event === "attempt_claimed")).toHaveLength(4);
+    expect(events.filter((event) => event === "attempt_finished")).toHaveLength(4);
+    expect(events.filter((event) => event === "handler_log")).toHaveLength(1);
+    expect(target.requests.map((each) => each.headers.traceparent)).toEqual([
+      traceparent,
+      traceparent,
+    ]);
   });
 
   test("opens Vercel's deployment protection to itself, and only where that is set", async () => {

@@ -3,7 +3,7 @@ import { createDatabase } from "../../src/storage/client.js";
 import { createReconcileStore } from "../../src/storage/reconcile-store.js";
 import { setUpRace } from "../support/race.js";
 import { cancelJob, queued, runJobNow, TYPE } from "../support/race-jobs.js";
-import { claimFor, createJobs, newJob } from "../support/store.js";
+import { claimFor, createJobs, newJob, newTake } from "../support/store.js";
 
 const race = setUpRace();
 const store = () =>
@@ -58,7 +58,7 @@ describe("a job whose message is gone is marked for a new one", () => {
     expect(new Set(marked.flat())).toEqual(new Set(jobs.map(({ id }) => id)));
     expect(marked.flat()).toHaveLength(100);
     expect(await race.count("job_events where data ->> 'why' = 'reconcile'")).toBe(100);
-    const sweeps = [race.store.takeUnpublished([], 100), race.store.takeUnpublished([], 100)];
+    const sweeps = [newTake(100), newTake(100)].map((take) => race.store.takeUnpublished(take));
     const wakeups = (await Promise.all(sweeps)).flat();
     expect(wakeups).toHaveLength(100);
     expect(new Set(wakeups.map(({ seq }) => seq))).toEqual(new Set([2]));

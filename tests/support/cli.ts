@@ -23,7 +23,7 @@ export interface CliOptions {
 }
 
 /** What of a world a command meets. */
-export type CliWorld = Pick<World, "database" | "qstash" | "instance">;
+export type CliWorld = Pick<World, "database" | "qstash" | "instance" | "reconciler">;
 
 /** Runs a command as an admin of the world; `cli(world, "jobs", "list")`. */
 export async function cli(world: CliWorld, argv: string[], options: CliOptions = {}) {

@@ -26,7 +26,7 @@ export interface StartOptions {
 /** Rows as SQL gives them. */
 export type Row = Record<string, unknown>;
 
-export interface Flow extends Omit<World, "instance" | "newInstance" | "reconciler" | "close"> {
+export interface Flow extends Omit<World, "instance" | "newInstance" | "close"> {
   readonly instance: FlowInstance;
   /** Starts an instance with these job types, which serves from now on. */
   start(jobs: JobDefinition[], options?: StartOptions): FlowInstance;
@@ -125,6 +125,7 @@ function delegated(theWorld: () => World) {
     row: (jobId: string) => theWorld().row(jobId),
     attempts: (jobId: string) => theWorld().attempts(jobId),
     sweep: (instance?: Instance) => theWorld().sweep(instance),
+    reconciler: (...args: Parameters<World["reconciler"]>) => theWorld().reconciler(...args),
     runUntilIdle: (secondsMax?: number) => theWorld().runUntilIdle(secondsMax),
     events: (jobId: string) =>
       query("select * from job_events where job_id = $1 order by at, kind", [jobId]),

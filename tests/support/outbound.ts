@@ -30,6 +30,7 @@ export async function runJob<Schema extends z.core.$ZodType>(
       throw new Error("the handler must not snooze");
     },
     log: () => undefined,
+    traceparent: null,
     env: {},
     outboundFetch: fetch,
     ...overrides,

@@ -11,6 +11,8 @@ describe("no decision depends on the clock of a function instance (I4)", () => {
   /** Places that read an instance's clock, and why no decision about a job is made of it. */
   const EXCEPTIONS: Record<string, string> = {
     "src/cli/main.ts Date.now": "doctor compares this machine's clock with the database's",
+    "src/dashboard/create-dashboard.tsx Date.now":
+      "the end of a session, and how long ago things were",
     "src/engine/execute.ts performance.now": "how long the attempt took, for the log",
     "src/engine/run.ts Date.now": "turns the instant of a RetryAfterError into a delay",
     "src/engine/resolve-job.ts Date.now": "sanity bound on input, a year ahead",

@@ -1,5 +1,6 @@
 import { generateDrizzleJson, generateMigration } from "drizzle-kit/api";
 import { describe, expect, test } from "vitest";
+import { assetsModule } from "../../dev/build/dashboard-assets.js";
 import { composeRegistry } from "../../dev/build/registry.js";
 import { LATEST_MIGRATION } from "../../src/storage/migrate.js";
 import * as schema from "../../src/storage/schema.js";
@@ -10,6 +11,11 @@ const newest = migrations.at(-1) ?? "";
 
 test("the registry of jobs is what its generator writes now", async () => {
   expect(await composeRegistry(`${ROOT}src/jobs`)).toMatchObject({ stale: false });
+});
+
+test("the dashboard's style and script are what their sources make now", async () => {
+  const isFresh = readText("src/dashboard/assets.gen.ts") === (await assetsModule());
+  expect(isFresh, "run npm run assets").toBe(true);
 });
 
 describe("migrations make the schema that the code knows", () => {

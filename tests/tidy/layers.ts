@@ -25,7 +25,7 @@ export const LAYERS: Record<string, Layer> = {
   http: { imports: ["core", "engine"], importsTypes: ["config", "trigger/verify"] },
   dashboard: { imports: ["core", "engine"] },
   client: { imports: [], importsTypes: ["core"], packages: [] },
-  config: { imports: ["core/parse"] },
+  config: { imports: ["core/access", "core/parse"] },
   compose: {
     imports: [
       "config",

@@ -1,12 +1,13 @@
 /** `GET /api/jobs`: lists jobs, newest first. */
 
 import * as z from "zod/mini";
+import { decodeCursor, encodeCursor, listName } from "../../core/cursor.js";
 import { DEDUPE_KEY_LENGTH_MAX, JOB_STATUSES } from "../../core/job.js";
 import { listJobs as readPage } from "../../engine/list-jobs.js";
-import { decodeCursor, encodeCursor, listName } from "../cursor.js";
 import { instantSchema } from "../instant.js";
 import { jobTypeSchema } from "../job-request.js";
 import { jobSummarySchema, jobSummaryView } from "../job-summary.js";
+import { Problem } from "../problem.js";
 import { defineRoute } from "../route.js";
 
 const LIMIT = { default: 50, max: 200 } as const;
@@ -70,6 +71,9 @@ export const listJobs = defineRoute(
     };
     const list = await listName(filter, actor);
     const after = query.cursor === undefined ? null : decodeCursor(query.cursor, list);
+    if (after === undefined) {
+      throw new Problem("invalid_cursor", "Send the nextCursor of a page with the same filters.");
+    }
     const { items, next } = await readPage(ports, actor, filter, { limit: query.limit, after });
     return Response.json({
       items: items.map(jobSummaryView),

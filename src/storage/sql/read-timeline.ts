@@ -31,7 +31,7 @@ export async function readTimeline(
   const [row] = await db.run<Pick<Timeline, "items" | "truncated">>(sql`/* read-timeline */
 with job as (
   select id, status, created_at, finished_at, triggered_at, trigger_seq, attempts, lock_token,
-    attempt_started_at
+    attempt_started_at, tenant, idempotency_key, schedule_id
   from jobs j where j.id = ${jobId}::uuid and ${visibleTo(actor, sql`j`)}),
 attempt as (
   select a.lock_token, a.number, a.started_at from job_attempts a join job on job.id = a.job_id
@@ -61,7 +61,9 @@ function ofJob(): SQL {
   const isEvent = (at: SQL, kinds: SQL): SQL => sql`exists (
     select from job_events e where e.job_id = job.id and e.at = ${at} and e.kind in (${kinds}))`;
   return sql`
-  select created_at as at, jsonb_build_object('kind', 'created') as body from job
+  select created_at as at, jsonb_build_object('kind', 'created', 'by', tenant,
+    'idempotencyKey', idempotency_key,
+    'schedule', (select s.name from schedules s where s.id = job.schedule_id)) as body from job
   union all
   select triggered_at, jsonb_build_object(
     'kind', 'published', 'seq', trigger_seq, 'why', null, 'failed', false)

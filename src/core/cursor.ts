@@ -1,9 +1,8 @@
 /** Cursors: opaque to clients, and good only for the list that gave them out. */
 
-import { fingerprint } from "../core/fingerprint.js";
-import type { JobFilter, ListPosition } from "../core/listing.js";
-import type { Actor } from "../core/operations.js";
-import { Problem } from "./problem.js";
+import { fingerprint } from "./fingerprint.js";
+import type { JobFilter, ListPosition } from "./listing.js";
+import type { Actor } from "./operations.js";
 
 const CURSOR = /^([0-9a-f]{32})\.(\d{1,16})\.([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 
@@ -22,17 +21,15 @@ export function encodeCursor({ createdAtMicros, id }: ListPosition, list: string
 }
 
 /**
- * Reads a cursor of this very list.
+ * Reads a cursor of this very list; undefined for anything else.
  *
  * Shape: it is not signed. Who forges a place in a list of his own sees nothing but his own list.
  */
-export function decodeCursor(cursor: string, list: string): ListPosition {
+export function decodeCursor(cursor: string, list: string): ListPosition | undefined {
   const [, writtenFor, micros = "", id = ""] = CURSOR.exec(textOf(cursor)) ?? [];
   const createdAtMicros = Number(micros);
-  if (writtenFor !== list || !Number.isSafeInteger(createdAtMicros)) {
-    throw new Problem("invalid_cursor", "Send the nextCursor of a page with the same filters.");
-  }
-  return { createdAtMicros, id };
+  const isOfList = writtenFor === list && Number.isSafeInteger(createdAtMicros);
+  return isOfList ? { createdAtMicros, id } : undefined;
 }
 
 /** Empty for what is not base64url. */

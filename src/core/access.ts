@@ -1,10 +1,25 @@
-/** Secrets in requests, compared without telling how far they match. */
+/** API keys, their roles, and finding a key by its secret without telling how far a guess matches. */
 
-import type { ApiKey } from "../config.js";
+import type { Actor } from "./operations.js";
 
-/** Gives the token of `Authorization: Bearer <token>`, or undefined. */
-export function bearerToken(headers: Headers): string | undefined {
-  return /^Bearer +(\S+)$/i.exec(headers.get("Authorization")?.trim() ?? "")?.[1];
+export const ROLES = ["read", "write", "admin"] as const;
+export type Role = (typeof ROLES)[number];
+
+/** One API key; several may share a name, for rotation. */
+export interface ApiKey {
+  name: string;
+  role: Role;
+  secret: string;
+}
+
+/** Tells whether a role includes another: admin ⊃ write ⊃ read. */
+export function includesRole(role: Role, needed: Role): boolean {
+  return ROLES.indexOf(role) >= ROLES.indexOf(needed);
+}
+
+/** Gives whom a key acts for: its name is its tenant, an admin's is every tenant. */
+export function actorOf({ name, role }: Pick<ApiKey, "name" | "role">): Actor {
+  return { tenant: role === "admin" ? null : name, keyName: name };
 }
 
 /** Finds what a token belongs to. */

@@ -1,0 +1,150 @@
+/** The dashboard: pages for people, over the verbs that the API has. */
+
+import { type Context, Hono } from "hono";
+import { actorOf, includesRole } from "../core/access.js";
+import { actionIdOf } from "./action-id.js";
+import { ACTIONS } from "./actions/actions.js";
+import { assetResponse } from "./assets.js";
+import { Layout } from "./components/layout.js";
+import type { Dashboard, DashboardOptions, Exchange } from "./exchange.js";
+import { createLogin, type Login } from "./login.js";
+import { Failure } from "./pages/failure.js";
+import { PAGES } from "./pages/pages.js";
+import { htmlResponse, redirectTo } from "./respond.js";
+import { isOwnPost } from "./security.js";
+import type { Session } from "./session.js";
+import type { Action, Page, Visit } from "./visit.js";
+
+interface Env {
+  Bindings: Exchange;
+  Variables: { session: Session };
+}
+
+/** What every step needs, made once for an instance. */
+interface Setting extends DashboardOptions {
+  login: Login;
+  failure: Dashboard["failure"];
+}
+
+/** Makes the dashboard, once for an instance. */
+export function createDashboard(options: DashboardOptions): Dashboard {
+  const { basePath: base } = options;
+  const failure: Dashboard["failure"] = ({ status, ...note }) =>
+    htmlResponse(<Failure base={base} {...note} />, status);
+  const setting: Setting = { ...options, login: createLogin(options), failure };
+  const app = new Hono<Env>();
+  // Whatever is thrown is answered and logged by the application that this is mounted in.
+  app.onError((error) => {
+    throw error;
+  });
+  app.notFound(() => nothing(setting));
+  addDoors(app, setting);
+  for (const page of PAGES) {
+    app.get(base + page.path.replace(/\/$/, ""), (context) => showPage(context, page, setting));
+  }
+  addTokenCheck(app, setting);
+  app.post(`${base}/logout`, ({ env }) => setting.login.signOut(env.request));
+  for (const action of ACTIONS) {
+    app.post(base + action.path, (context) => carryOut(context, action, setting));
+  }
+  return {
+    path: base,
+    handle: async (given) => app.fetch(given.request, { ...given, nowMs: Date.now() }),
+    failure,
+  };
+}
+
+/** What is open to everybody, and the door behind which everything else is. */
+function addDoors(app: Hono<Env>, setting: Setting): void {
+  const { basePath: base, login } = setting;
+  app.get(
+    `${base}/assets/:file`,
+    ({ req }) => assetResponse(req.param("file")) ?? nothing(setting),
+  );
+  app.get(`${base}/login`, () => redirectTo(base));
+  app.post(`${base}/login`, ({ env }) => login.signIn(env));
+  app.use(async (context, next) => {
+    const session = await login.sessionOf(context.env);
+    if (!session) return login.page(context.env.request);
+    context.set("session", session);
+    return next();
+  });
+  app.get(`${base}/`, () => redirectTo(base));
+}
+
+/** Lets through only forms of our own pages and of this very session. */
+function addTokenCheck(app: Hono<Env>, { publicUrl, failure }: Setting): void {
+  app.post("*", async ({ env, get }, next) => {
+    const token = new URLSearchParams(env.body).get("csrf") ?? "";
+    if (isOwnPost(env.request, publicUrl) && (await get("session").isCsrfToken(token))) {
+      return next();
+    }
+    const detail = "This form is not of your present session. Go back, reload and try again.";
+    return failure({ status: 403, title: "Not allowed", detail });
+  });
+}
+
+async function showPage(context: Context<Env>, page: Page, setting: Setting): Promise<Response> {
+  const visit = visitOf(context, setting);
+  const rendered = hasPlausibleIds(visit) ? await page.render(visit) : undefined;
+  if (!rendered) return nothing(setting);
+  if (rendered.redirectTo) return redirectTo(visit.base + rendered.redirectTo);
+  const { title, body, status = 200 } = rendered;
+  return htmlResponse(
+    <Layout visit={visit} title={title} section={page.section}>
+      {body}
+    </Layout>,
+    status,
+  );
+}
+
+const REASON_LENGTH_MAX = 500;
+
+async function carryOut(
+  context: Context<Env>,
+  action: Action,
+  setting: Setting,
+): Promise<Response> {
+  const visit = visitOf(context, setting);
+  if (!includesRole(visit.role, action.role)) {
+    const detail = `This takes a key with the role ${action.role}.`;
+    return setting.failure({ status: 403, title: "Not allowed", detail });
+  }
+  const fields = new URLSearchParams(context.env.body);
+  const given = fields.get("action") || crypto.randomUUID();
+  const actionId = await actionIdOf(visit.actor.keyName, given);
+  const reason = fields.get("reason")?.trim().slice(0, REASON_LENGTH_MAX) || null;
+  const path = hasPlausibleIds(visit)
+    ? await action.act(visit, { fields, actionId, reason })
+    : undefined;
+  return path === undefined ? nothing(setting) : redirectTo(visit.base + path);
+}
+
+function visitOf({ env, req, get }: Context<Env>, { basePath: base }: Setting): Visit {
+  const { key, csrfToken } = get("session");
+  return {
+    ports: env.ports,
+    actor: actorOf(key),
+    role: key.role,
+    csrfToken,
+    base,
+    params: req.param(),
+    query: new URL(env.request.url).searchParams,
+    nowMs: env.nowMs,
+  };
+}
+
+function nothing({ failure }: Setting): Response {
+  return failure({
+    status: 404,
+    title: "Nothing is here",
+    detail: "It does not exist, it was deleted after its time, or your key may not see it.",
+  });
+}
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Ids that cannot exist are found nowhere, and asking the database for them would be an error. */
+function hasPlausibleIds({ params: { id, actionId } }: Visit): boolean {
+  return [id, actionId].every((each) => each === undefined || UUID.test(each));
+}

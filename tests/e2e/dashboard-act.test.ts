@@ -1,0 +1,274 @@
+/** Changing things through a real browser, and who cannot make a browser change them. */
+
+import { createServer } from "node:http";
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { close, listen } from "../../dev/listen.js";
+import { FatalError } from "../../src/core/define-job.js";
+import { emptyTables } from "../support/database.js";
+import { scripted, succeed } from "../support/flow-jobs.js";
+import { type Site, startSite } from "../support/site.js";
+import { KEYS } from "../support/world.js";
+
+let isRepaired = false;
+const invoices = scripted(
+  () => {
+    if (!isRepaired) throw new FatalError("The ledger is closed.", { code: "ledger_closed" });
+    return "booked";
+  },
+  {},
+  "test.invoices",
+);
+const mails = scripted(succeed(), {}, "test.mails");
+
+let site: Site;
+beforeAll(async () => {
+  site = await startSite({ jobs: [invoices, mails] });
+});
+beforeEach(async () => {
+  isRepaired = false;
+  await emptyTables(site.world.database.pg);
+});
+afterEach(async () => {
+  await site.closePages();
+  for (const { messageId } of site.world.qstash.pending()) site.world.qstash.drop(messageId);
+  expect(site.faults.splice(0)).toEqual([]);
+});
+afterAll(() => site.close());
+
+const main = (page: Page) => page.locator("main").innerText();
+const statusOf = async (jobId: string) => (await site.world.row(jobId)).status;
+
+/** Makes a dead letter. */
+async function deadLetter(more: Record<string, unknown> = {}): Promise<string> {
+  const jobId = await site.world.create("test.invoices", {}, more);
+  await site.world.qstash.deliverDue();
+  expect(await statusOf(jobId)).toBe("dead_letter");
+  return jobId;
+}
+
+/** Goes on by the Tab key alone until this has the focus, visibly, and presses Enter. */
+async function press(
+  page: Page,
+  role: "link" | "button" | "summary",
+  name: string | RegExp,
+): Promise<void> {
+  const wanted =
+    role === "summary"
+      ? page.locator("summary", { hasText: name })
+      : page.getByRole(role, { name, exact: true });
+  await wanted.waitFor();
+  for (let tabs = 0; tabs < 60; tabs++) {
+    await page.keyboard.press("Tab");
+    const isThere = await wanted.evaluate((element) => element === document.activeElement);
+    if (!isThere) continue;
+    const outline = await wanted.evaluate((element) => getComputedStyle(element).outlineStyle);
+    expect(outline, `focus on ${name}`).not.toBe("none");
+    await page.keyboard.press("Enter");
+    return;
+  }
+  throw new Error(`no Tab leads to ${name}`);
+}
+
+describe("dead letters", () => {
+  test("a group is replayed after its count was seen, and its end is waited for", async () => {
+    const { world } = site;
+    await deadLetter();
+    await deadLetter();
+    await deadLetter({ dedupeKey: "invoice:7" });
+    // An active job holds the slot that the third one would need.
+    await world.create("test.invoices", {}, { dedupeKey: "invoice:7", delaySeconds: 3600 });
+    const page = await site.visit("/dead-letters");
+    expect(await main(page)).toMatch(/3\s+test\.invoices\s+ledger_closed\s+The ledger is closed\./);
+    await page.getByRole("link", { name: "Replay…" }).click();
+    await page.getByRole("heading", { name: "Replay dead letters" }).waitFor();
+    expect(await main(page)).toMatch(/3 match; 1 of them would be skipped/);
+    await page.clock.install();
+    await page.getByLabel(/Reason/).fill("The ledger is open");
+    await page.getByRole("button", { name: "Replay them" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Replay them" }).click();
+    await page.waitForURL(/\/replays\//);
+    expect(await main(page)).toMatch(/0 of 2 jobs ended again[^]*1 were skipped/);
+    isRepaired = true;
+    await world.qstash.deliverDue();
+    await page.clock.fastForward(3_100);
+    await page.getByText(/2 of 2 jobs ended again/).waitFor();
+  });
+
+  test("one is replayed with the keyboard alone, from the login on", async () => {
+    const jobId = await deadLetter();
+    const page = await site.open();
+    await page.goto("/dashboard");
+    await page.keyboard.type(KEYS.acme);
+    await page.keyboard.press("Enter");
+    await press(page, "link", "Dead letters");
+    await page.waitForURL(/dead-letters$/);
+    await press(page, "link", /^[0-9a-f]{8}….{6}$/);
+    await page.waitForURL(`**/jobs/${jobId}`);
+    await press(page, "summary", "Replay…");
+    await page.keyboard.press("Tab");
+    await page.keyboard.type("from the keyboard");
+    await press(page, "button", "Replay");
+    await page.getByText("Queued again.").waitFor();
+    expect(await statusOf(jobId)).toBe("queued");
+  });
+});
+
+describe("a job", () => {
+  test("that waits is cancelled with a reason, and replayed from there", async () => {
+    const jobId = await site.world.create("test.mails", {}, { delaySeconds: 3600 });
+    const page = await site.visit(`/jobs/${jobId}`, { secret: KEYS.acme });
+    await page.locator("summary", { hasText: "Cancel" }).click();
+    await page.getByLabel(/Reason/).fill("not needed");
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.getByText("Cancelled.", { exact: true }).waitFor();
+    expect(await main(page)).toMatch(/Cancelled by acme\s+not needed/);
+    expect(await statusOf(jobId)).toBe("cancelled");
+    await page.locator("summary", { hasText: "Replay" }).click();
+    await page.getByRole("button", { name: "Replay" }).click();
+    await page.getByText("Queued again.").waitFor();
+    expect(await statusOf(jobId)).toBe("queued");
+  });
+
+  test("is not changed by a key that may only read", async () => {
+    const jobId = await deadLetter();
+    for (const path of [`/jobs/${jobId}`, "/dead-letters", "/types", "/schedules"]) {
+      const page = await site.visit(path, { secret: KEYS.acmeReader });
+      expect(await page.locator("main form[method=post]").count(), path).toBe(0);
+      await page.context().close();
+    }
+  });
+});
+
+test("a type is paused with a reason and resumed, and what it says is so", async () => {
+  const { world } = site;
+  const page = await site.visit("/types");
+  const row = page.getByRole("row", { name: /test\.mails/ });
+  await row.locator("summary", { hasText: "Pause" }).click();
+  await row.getByLabel(/Reason/).fill("The provider is down");
+  await row.getByRole("button", { name: "Pause" }).click();
+  await page.getByText("Paused.", { exact: true }).waitFor();
+  expect(await row.innerText()).toMatch(/paused[^]*by ops: The provider is down/);
+  const jobId = await world.create("test.mails", {});
+  await world.qstash.deliverDue();
+  expect(await statusOf(jobId)).toBe("queued");
+  await row.getByRole("button", { name: "Resume" }).click();
+  await page.getByText("Resumed.", { exact: true }).waitFor();
+  await world.sweep();
+  await world.runUntilIdle(60);
+  expect(await statusOf(jobId)).toBe("completed");
+});
+
+test("a schedule is paused, resumed and run now", async () => {
+  const { world } = site;
+  const body = { name: "nightly", cron: "30 3 * * *", type: "test.mails", payload: {} };
+  expect((await world.request("POST", "/api/schedules", { body })).status).toBe(201);
+  const page = await site.visit("/schedules", { secret: KEYS.acme });
+  const row = page.getByRole("row", { name: /nightly/ });
+  await row.getByRole("button", { name: "Pause" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Pause" }).click();
+  await page.getByText("Paused.", { exact: true }).waitFor();
+  expect(await row.innerText()).toContain("paused");
+  await row.getByRole("button", { name: "Resume" }).click();
+  await page.getByText("Resumed.", { exact: true }).waitFor();
+  await row.getByRole("button", { name: "Run now" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Run now" }).click();
+  await page.waitForURL(/\/jobs\//);
+  expect(await main(page)).toMatch(/nightly/);
+});
+
+describe("nothing changes", () => {
+  /** Everything that a change would touch. */
+  async function everything(): Promise<string> {
+    const tables = ["jobs", "job_events", "job_effects", "schedules", "type_state"];
+    const texts = tables.map((table) => `select '${table}' as name, t::text from ${table} t`);
+    const { rows } = await site.world.database.pg.query(
+      `${texts.join(" union all ")} order by 1, 2`,
+    );
+    return JSON.stringify(rows);
+  }
+
+  test("by a form on another site, although the browser sends the session along", async () => {
+    const jobId = await deadLetter();
+    const page = await site.visit("/types");
+    const before = await everything();
+    const attacker = createServer((request, response) => {
+      const path = new URL(request.url ?? "", "http://x").searchParams.get("path");
+      response.setHeader("content-type", "text/html");
+      response.end(`<form method="post" action="${site.origin}/dashboard${path}">
+        <input name="csrf" value="${"0".repeat(64)}"></form><script>document.forms[0].submit()</script>`);
+    });
+    // Another port of the same host: cookies do not tell ports apart, SameSite does not either.
+    const port = await listen(attacker, { port: 0, service: "the attacker" });
+    try {
+      for (const path of [
+        `/jobs/${jobId}/replay`,
+        "/types/test.mails/pause",
+        "/logout",
+        "/login",
+      ]) {
+        const answered = page.waitForResponse(
+          (response) => response.url() === `${site.origin}/dashboard${path}`,
+        );
+        await page.goto(`http://127.0.0.1:${port}/?path=${path}`, { waitUntil: "commit" });
+        const response = await answered;
+        expect(response.status(), path).toBe(403);
+        expect((await response.request().allHeaders()).cookie, path).toContain("antrean=");
+      }
+    } finally {
+      await close(attacker);
+    }
+    expect(await everything()).toBe(before);
+  });
+
+  test("without the session's token, nor with that of another session", async () => {
+    const jobId = await deadLetter();
+    const page = await site.visit(`/jobs/${jobId}`);
+    const other = await site.visit(`/jobs/${jobId}`, { secret: KEYS.acme });
+    const foreign = await other.locator("input[name=csrf]").first().inputValue();
+    const before = await everything();
+    for (const csrf of ["", foreign]) {
+      const status = await page.evaluate(
+        async ([path, token]) => {
+          const body = new URLSearchParams({ csrf: token ?? "", action: crypto.randomUUID() });
+          return (await fetch(`/dashboard${path}`, { method: "POST", body })).status;
+        },
+        [`/jobs/${jobId}/replay`, csrf],
+      );
+      expect(status).toBe(403);
+    }
+    expect(await everything()).toBe(before);
+  });
+
+  test("by following every link, and by a GET of what every form posts to (S04)", async () => {
+    await deadLetter();
+    await site.world.create("test.mails", {}, { delaySeconds: 3600 });
+    const body = { name: "nightly", cron: "30 3 * * *", type: "test.mails", payload: {} };
+    await site.world.request("POST", "/api/schedules", { body });
+    const page = await site.visit("");
+    const before = await everything();
+    const seen = new Set<string>();
+    const posts = new Set<string>();
+    for (const todo = [`${site.origin}/dashboard`]; todo.length > 0; ) {
+      const url = todo.pop() ?? "";
+      if (seen.has(url)) continue;
+      seen.add(url);
+      await page.goto(url);
+      const found = await page.evaluate(() => ({
+        links: [...document.links].map(({ href }) => href.replace(/#.*/, "")),
+        posts: [...document.forms]
+          .filter(({ method }) => method === "post")
+          .map(({ action }) => action),
+      }));
+      todo.push(...found.links.filter((link) => link.startsWith(`${site.origin}/dashboard`)));
+      for (const action of found.posts) posts.add(action);
+    }
+    for (const url of posts) {
+      const response = await page.request.get(url, { maxRedirects: 0 });
+      expect(response.status(), url).toBeGreaterThanOrEqual(300);
+    }
+    expect(seen.size).toBeGreaterThan(10);
+    expect(posts.size).toBeGreaterThan(5);
+    expect(await everything()).toBe(before);
+  });
+});
