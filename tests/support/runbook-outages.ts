@@ -16,7 +16,7 @@ export async function atWorldTime(flow: Flow, options: CliOptions = {}): Promise
   return { now: () => Number(ms), ...options };
 }
 
-export function loseMessages({ qstash }: Flow): void {
+function loseMessages({ qstash }: Flow): void {
   for (const { messageId } of qstash.pending()) qstash.drop(messageId);
 }
 

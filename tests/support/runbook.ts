@@ -114,8 +114,7 @@ async function runCommand(
 
 /** What the shell makes of a command: its quotes and variables are the shell's own business. */
 async function shellWords(text: string, env: Values): Promise<string[]> {
-  const say = 'printf \'%s\\0\' "$0" "$@"';
-  const stubs = ["npx", "curl"].map((name) => `${name}() { ${say.replace("$0", name)}; }`);
+  const stubs = ["npx", "curl"].map((name) => `${name}() { printf '%s\\0' ${name} "$@"; }`);
   // Nothing but the two can be found, and a variable that nobody set is a mistake.
   const script = `set -eu\n${stubs.join("\n")}\n${text}`;
   const { stdout } = await promisify(execFile)("/bin/sh", ["-c", script], {

@@ -70,7 +70,7 @@ export function setUpSweeps(): SweepStage {
 }
 
 /** QStash's client tells the console of each of the thousand publishes that a test lets fail. */
-function muteQstashClient(): void {
+export function muteQstashClient(): void {
   const { error } = console;
   vi.spyOn(console, "error").mockImplementation((...args: unknown[]) => {
     if (!String(args[0]).startsWith("[Upstash QStash]")) error(...args);
