@@ -41,9 +41,10 @@ async function compile({ entry, lib, types }: DeclarationOptions, folder: string
   const what = ["--ignoreConfig", "--declaration", "--emitDeclarationOnly", "--strict"];
   const where = ["--rootDir", path.join(ROOT, "src"), "--outDir", folder];
   const platform = ["--module", "nodenext", "--target", "es2022", "--skipLibCheck"];
+  const pages = ["--jsx", "react-jsx", "--jsxImportSource", "hono/jsx"];
   await promisify(execFile)(
     process.execPath,
-    [TSC, file, ...what, ...where, ...platform, "--lib", lib, "--types", types],
+    [TSC, file, ...what, ...where, ...platform, ...pages, "--lib", lib, "--types", types],
     // The compiler looks for the named types from here.
     { cwd: ROOT },
   ).catch((error: Error & { stdout?: string }) => {
