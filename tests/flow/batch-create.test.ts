@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { defineJob } from "../../src/core/define-job.js";
 import type { Json } from "../../src/core/job.js";
@@ -18,8 +18,6 @@ beforeAll(async () => {
   world = await createWorld({ jobs: [note, strict, slow] });
 });
 afterAll(() => world.close());
-// The client of QStash reports every refusal there.
-beforeEach(() => void vi.spyOn(console, "error").mockImplementation(() => {}));
 afterEach(() => world.qstash.refusePublishes(null));
 
 interface Accepted {
