@@ -47,6 +47,11 @@ export class ConfigError extends Error {
 
 /** Shorter secrets can be guessed; the same bound for keys of every kind. */
 const SECRET_LENGTH_MIN = 16;
+/**
+ * Neon takes 64 MB in one request. A batch travels there as JSON text inside of JSON, which doubles
+ * every quote and backslash: twice this, and what each job adds, still fits.
+ */
+const BATCH_BODY_BYTES_MAX = 25_000_000;
 const MAX_RUN_SECONDS: Record<Platform, number> = { vercel: 300, cloudflare: 900, node: 900 };
 
 const secret = z
@@ -91,7 +96,7 @@ const schemaFor = (platform: Platform) =>
     SWEEP_MAX_SECONDS: wholeNumber(1, 600, 20),
     SWEEP_MAX_CALLS: wholeNumber(15, 10_000, 40),
     MAX_BODY_BYTES: wholeNumber(1_024, 10_000_000, 262_144),
-    MAX_BATCH_BODY_BYTES: wholeNumber(1_024, 50_000_000, 4_000_000),
+    MAX_BATCH_BODY_BYTES: wholeNumber(1_024, BATCH_BODY_BYTES_MAX, 4_000_000),
     IDEMPOTENCY_TTL_HOURS: wholeNumber(1, 8_760, 24),
     RETENTION_DAYS: wholeNumber(1, 3_650, 14),
     DEAD_LETTER_RETENTION_DAYS: wholeNumber(1, 3_650, 90),

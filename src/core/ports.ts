@@ -56,6 +56,14 @@ export class StoreUnavailableError extends Error {
   }
 }
 
+/** A request was larger than the store takes; nothing was done, and no repeat helps. */
+export class StoreRequestTooLargeError extends Error {
+  constructor(options?: { cause?: unknown }) {
+    super("the request is larger than the database takes", options);
+    this.name = "StoreRequestTooLargeError";
+  }
+}
+
 /** The trigger did not take a message, or its answer was lost. */
 export class PublishFailedError extends Error {
   /** For logs: `status_400`, `timeout`, `unreachable`. */

@@ -2,7 +2,7 @@
 
 import { Hono } from "hono";
 import type { RequestPlatform } from "../core/ports.js";
-import { type Ports, StoreUnavailableError } from "../core/ports.js";
+import { type Ports, StoreRequestTooLargeError, StoreUnavailableError } from "../core/ports.js";
 import { createCallers } from "./callers.js";
 import { createCors } from "./cors.js";
 import { describeError } from "./describe-error.js";
@@ -108,6 +108,9 @@ function createAnswer(app: AppOptions): Answer {
 
 function problemOf(thrown: unknown): Problem {
   if (thrown instanceof Problem) return thrown;
+  if (thrown instanceof StoreRequestTooLargeError) {
+    return new Problem("payload_too_large", "The database takes no request of this size.");
+  }
   return thrown instanceof StoreUnavailableError
     ? new Problem("store_unavailable", "Send the same request again: nothing is done twice.")
     : new Problem("internal", "The requestId finds the cause in the logs.");

@@ -1,9 +1,9 @@
 /** The database client; the only file that knows the driver. */
 
-import { neon, neonConfig, types } from "@neondatabase/serverless";
+import { NeonDbError, neon, neonConfig, types } from "@neondatabase/serverless";
 import type { SQL } from "drizzle-orm";
 import { PgDialect } from "drizzle-orm/pg-core";
-import { StoreUnavailableError } from "../core/ports.js";
+import { StoreRequestTooLargeError, StoreUnavailableError } from "../core/ports.js";
 import { isOutage, isRepeatable, pgRefusalOf, StatementRefusedError } from "./pg-error.js";
 
 export interface DatabaseOptions {
@@ -27,6 +27,7 @@ const REPEATS_MAX = 3;
 /** An unreachable database gets one more try: it may be waking up (scale to zero). */
 const OUTAGE_RETRIES_MAX = 1;
 const OUTAGE_RETRY_DELAY_MS = 250;
+const TOO_LARGE = "Server error (HTTP status 413)";
 
 /** Endpoints by `host:port`: the driver asks one global function, and tests run several databases. */
 const endpoints = new Map<string, string>();
@@ -38,7 +39,8 @@ neonConfig.fetchEndpoint = (host, port, options) =>
 /**
  * Makes the client for one request; Workers keep no client between requests.
  *
- * Errors: `StoreUnavailableError` when Postgres did not answer, `StatementRefusedError` otherwise.
+ * Errors: `StoreUnavailableError` when Postgres did not answer, `StoreRequestTooLargeError` when
+ *         Neon did not let the request through to it, `StatementRefusedError` otherwise.
  * Source: https://github.com/neondatabase/serverless/blob/main/CONFIG.md
  */
 export function createDatabase(options: DatabaseOptions): Database {
@@ -98,6 +100,7 @@ async function repeated<T>(options: DatabaseOptions, call: () => Promise<T>): Pr
         });
       }
       if (refusal && !isOutage(refusal)) throw new StatementRefusedError(refusal, { cause: error });
+      if (isTooLarge(error)) throw new StoreRequestTooLargeError({ cause: error });
       if (outages >= OUTAGE_RETRIES_MAX) {
         throw new StoreUnavailableError("the database did not answer", { cause: error });
       }
@@ -105,4 +108,9 @@ async function repeated<T>(options: DatabaseOptions, call: () => Promise<T>): Pr
       await options.sleep(OUTAGE_RETRY_DELAY_MS);
     }
   }
+}
+
+/** The driver gives the status of an answer that is no result in its message only. */
+function isTooLarge(error: unknown): boolean {
+  return error instanceof NeonDbError && error.message.startsWith(TOO_LARGE);
 }

@@ -5,6 +5,7 @@ import type { Registry } from "../core/define-job.js";
 import type { Wakeup } from "../core/job.js";
 import type { Message } from "../core/message.js";
 import { PublishFailedError, type Trigger, type UnpublishedMessage } from "../core/ports.js";
+import { sendQuietly } from "./send-quietly.js";
 import { NoAnswerError, withinLimit } from "./within-limit.js";
 
 export interface PublishOptions {
@@ -45,6 +46,7 @@ export function createTrigger(options: PublishOptions): Trigger {
     retry: false,
     enableTelemetry: false,
   });
+  client.http = sendQuietly(options);
   return {
     publish: (wakeup) =>
       withTries(options, () => client.publishJSON(toMessage(options, wakeup, notBefore(wakeup)))),

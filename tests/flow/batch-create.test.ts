@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { defineJob } from "../../src/core/define-job.js";
 import type { Json } from "../../src/core/job.js";
@@ -15,11 +15,10 @@ const slow = defineJob({
 
 let world: World;
 beforeAll(async () => {
-  world = await createWorld({ jobs: [note, strict, slow] });
+  const env = { MAX_BATCH_BODY_BYTES: "25000000" };
+  world = await createWorld({ jobs: [note, strict, slow], env });
 });
 afterAll(() => world.close());
-// The client of QStash reports every refusal there.
-beforeEach(() => void vi.spyOn(console, "error").mockImplementation(() => {}));
 afterEach(() => world.qstash.refusePublishes(null));
 
 interface Accepted {
@@ -121,6 +120,17 @@ test.each([
     expect((await post(jobs)).status).toBe(status);
   }
   expect([await countJobs(), world.qstash.counts().messages]).toEqual(before);
+});
+
+test("a batch that is more than the database takes in one request is refused, and nothing is written", async () => {
+  const before = [await countJobs(), world.qstash.counts().messages];
+  world.database.neon.requests = 0;
+  const answer = await post(Array.from({ length: 60 }, () => jobOf("x".repeat(200_000))));
+  expect([answer.status, answer.code]).toEqual([413, "payload_too_large"]);
+  expect([await countJobs(), world.qstash.counts().messages]).toEqual(before);
+  const records = "select count(*)::int from idempotency_records where response_json is null";
+  expect((await world.database.pg.query(records)).rows).toEqual([{ count: 0 }]);
+  expect(world.database.neon.requests).toBe(0);
 });
 
 test("what QStash did not take of a batch is known, and the next sweep publishes just that", async () => {

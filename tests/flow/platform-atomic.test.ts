@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { defineJob, FatalError } from "../../src/core/define-job.js";
 import type { Json } from "../../src/core/job.js";
@@ -31,8 +31,6 @@ beforeAll(async () => {
   );
 });
 afterAll(() => world.close());
-// The client of QStash reports every refusal there.
-beforeEach(() => void vi.spyOn(console, "error").mockImplementation(() => {}));
 afterEach(async () => {
   await world.runUntilIdle();
   await world.database.pg.query("truncate jobs, job_events, job_effects, job_attempts, type_state");

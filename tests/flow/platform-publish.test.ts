@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod";
 import { defineJob, FatalError } from "../../src/core/define-job.js";
 import type { Json } from "../../src/core/job.js";
@@ -21,8 +21,6 @@ beforeAll(async () => {
   world = await createWorld({ jobs: [scripted] });
 });
 afterAll(() => world.close());
-// The client of QStash reports every refusal there.
-beforeEach(() => void vi.spyOn(console, "error").mockImplementation(() => {}));
 afterEach(async () => {
   world.qstash.refusePublishes(null);
   world.database.neon.setFault(null);

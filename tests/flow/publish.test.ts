@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { send } from "../support/flow-delivery.js";
 import { byAttempt, scripted, succeed, TYPE, throws } from "../support/flow-jobs.js";
 import { POLL, setUpFlow } from "../support/flow-world.js";
@@ -115,11 +115,29 @@ describe("a publish that fails", () => {
     }
     const jobId = await creating;
     expect(await flow.row(jobId)).toMatchObject({ triggered_at: null });
+    expect(flow.logs).toContainEqual(expect.objectContaining({ cause: "timeout", jobId }));
     flow.qstash.refusePublishes(null);
     await flow.sweep();
     await flow.qstash.deliverDue();
     expect(ran).toEqual([1]);
   });
+
+  test.each([{ status: 503 }, { status: 400 }, "cut"] as const)(
+    "with %j writes its log line, with a cause, and nothing else to the console",
+    async (fault) => {
+      const console = ["error", "warn", "log"] as const;
+      const spies = console.map((name) => vi.spyOn(globalThis.console, name));
+      flow.start([scripted(succeed())]);
+      flow.qstash.refusePublishes(fault);
+      await flow.create(TYPE, 1);
+      await flow.sweep();
+
+      const cause = typeof fault === "string" ? "unreachable" : `status_${fault.status}`;
+      expect(flow.logs).toContainEqual(expect.objectContaining({ event: "publish_failed", cause }));
+      for (const spy of spies) expect(spy).not.toHaveBeenCalled();
+      vi.restoreAllMocks();
+    },
+  );
 
   test("costs QStash nothing when nothing is to be published: a duplicate request (F01)", async () => {
     flow.start([scripted(succeed())]);

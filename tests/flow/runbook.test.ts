@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { PROBLEMS } from "../../src/http/problem.js";
 import { setUpFlow } from "../support/flow-world.js";
 import { JOB_ERROR_CODES } from "../support/job-error-codes.js";
@@ -8,10 +8,8 @@ import { DATABASE_SCENARIOS } from "../support/runbook-database.js";
 import { DEPLOYMENT_SCENARIOS } from "../support/runbook-deployment.js";
 import { JOB_SCENARIOS } from "../support/runbook-jobs.js";
 import { OUTAGE_SCENARIOS } from "../support/runbook-outages.js";
-import { muteQstashClient } from "../support/sweep-world.js";
 
 const flow = setUpFlow();
-beforeAll(muteQstashClient);
 const entries = await readEntries("runbook.md");
 const scenarios = {
   ...JOB_SCENARIOS,

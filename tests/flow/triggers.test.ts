@@ -1,11 +1,9 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { scripted } from "../support/flow-jobs.js";
 import { setUpFlow } from "../support/flow-world.js";
 import { play, readEntries, type Scenario, type Scenarios } from "../support/runbook.js";
-import { muteQstashClient } from "../support/sweep-world.js";
 
 const flow = setUpFlow();
-beforeAll(muteQstashClient);
 const entries = await readEntries("triggers.md");
 const TYPE = "test.render";
 const REASON = "moves";

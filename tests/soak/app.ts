@@ -44,8 +44,6 @@ const antrean = compose(readConfig(env, "node"), new Map(jobs.map((job) => [job.
   wrap: { store: (store) => witnessed(store, journal, SOAK_PROCESS) },
 });
 
-// QStash's client tells the console of every publish that a fault of ours makes fail.
-console.error = () => {};
 process.on("unhandledRejection", (reason) => {
   const text = reason instanceof Error ? (reason.stack ?? reason.message) : String(reason);
   journal.write({ is: "complaint", process: SOAK_PROCESS, text: `unhandled: ${text}` });

@@ -1,7 +1,7 @@
 /** Loops over every call of a scenario and every fault there, and demands the same end. */
 
 import fc from "fast-check";
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { lookAtEnd } from "./crash-checks.js";
 import { POINT_FAULTS, type Point, type PointFault } from "./crash-faults.js";
 import { crashJob, createOutside } from "./crash-jobs.js";
@@ -191,8 +191,6 @@ function setUpTheatre(given: Scenario[]): Theatre {
     world = await createWorld({ jobs });
   });
   afterAll(() => world.close());
-  // The client of QStash reports every refusal there, and refusals are what this is about.
-  beforeEach(() => void vi.spyOn(console, "error").mockImplementation(() => {}));
 
   return {
     scenarios,

@@ -1,7 +1,7 @@
 /** A deployment for sweeps: one database for the tests of a file, all else made anew for each test. */
 
 import { randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, expect, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import { type Qstash, type QstashOptions, startQstash } from "../../dev/qstash/start.js";
 import { compose } from "../../src/compose.js";
 import { readConfig } from "../../src/config.js";
@@ -50,7 +50,6 @@ export function setUpSweeps(): SweepStage {
   let database: TestDatabase;
   const running: Qstash[] = [];
   beforeAll(async () => {
-    muteQstashClient();
     database = await createTestDatabase();
   });
   afterEach(async () => {
@@ -67,14 +66,6 @@ export function setUpSweeps(): SweepStage {
       return world;
     },
   };
-}
-
-/** QStash's client tells the console of each of the thousand publishes that a test lets fail. */
-export function muteQstashClient(): void {
-  const { error } = console;
-  vi.spyOn(console, "error").mockImplementation((...args: unknown[]) => {
-    if (!String(args[0]).startsWith("[Upstash QStash]")) error(...args);
-  });
 }
 
 async function startWorld(database: TestDatabase, options: SweepOptions): Promise<SweepWorld> {
