@@ -70,7 +70,6 @@ export interface Reconciler {
   /** Gives the differences that it made good. */
   repair(comparison: Comparison): Promise<Difference[]>;
 }
-const DASHBOARD_PATH = "/dashboard";
 
 /** Bound on one database call; below it lies the statement time limit of the database. */
 const DATABASE_TIMEOUT_SECONDS = 10;
@@ -98,7 +97,7 @@ export function compose(config: Config, registry: Registry, platform: Platform):
     portsFor,
     latestMigration: LATEST_MIGRATION,
     pathOf: platform.pathOf,
-    pages: createDashboard({ basePath: DASHBOARD_PATH, apiKeys, publicUrl }),
+    pages: createDashboard({ path: "/dashboard", apiKeys, publicUrl }),
   });
   return {
     fetch: async (request, requestPlatform = {}) => app.fetch(request, requestPlatform),
