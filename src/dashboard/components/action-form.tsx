@@ -41,7 +41,7 @@ export function ReasonedForm(props: ActionFormProps & { hint: string; required?:
         <ActionForm {...form}>
           {children}
           <label>
-            Reason {required ? "" : <span class="soft">(optional)</span>}
+            {required ? "Reason" : "Reason (optional)"}
             <input name="reason" maxlength={500} required={required} autocomplete="off" />
           </label>
         </ActionForm>

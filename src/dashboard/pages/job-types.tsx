@@ -12,7 +12,7 @@ import type { Html, Page, Visit } from "../visit.js";
 const COLUMNS: Column[] = [
   { name: "Type" },
   { name: "State" },
-  { name: "Attempts", class: "number" },
+  { name: "Attempts", class: "number wide" },
   { name: "Backoff", class: "number wide" },
   { name: "Time limit", class: "number wide" },
   { name: "Lease", class: "number wide" },
@@ -66,7 +66,7 @@ function Row({ visit, type: { definition, state } }: { visit: Visit; type: TypeV
           </>
         )}
       </td>
-      <td class="number">{maxAttempts}</td>
+      <td class="number wide">{maxAttempts}</td>
       <td class="number wide">
         {formatDuration(backoff.baseSeconds)} – {formatDuration(backoff.maxSeconds)}
       </td>

@@ -112,7 +112,7 @@ function Confirm({ visit, matched }: { visit: Visit; matched: number }): Html {
           <input type="number" name="spread" min={0} max={86_400} value="0" required />
         </label>
         <label>
-          Reason <span class="soft">(optional)</span>
+          Reason (optional)
           <input name="reason" maxlength={500} autocomplete="off" />
         </label>
       </ActionForm>

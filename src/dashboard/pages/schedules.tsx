@@ -13,7 +13,7 @@ import type { Html, Page, Visit } from "../visit.js";
 const COLUMNS: Column[] = [
   { name: "Schedule" },
   { name: "When" },
-  { name: "Next", class: "number" },
+  { name: "Next", class: "number wide" },
   { name: "Last", class: "number wide" },
   { name: "Missed", class: "wide" },
   { name: "" },
@@ -59,8 +59,11 @@ function Row({ visit, schedule }: { visit: Visit; schedule: ScheduleView }): Htm
       </th>
       <td>
         <code>{cron}</code> <span class="soft block">{timeZone}</span>
+        <span class="soft narrow">
+          <Ago at={nextRunAt} nowMs={nowMs} />
+        </span>
       </td>
-      <td class="number">
+      <td class="number wide">
         <Ago at={nextRunAt} nowMs={nowMs} />
       </td>
       <td class="number wide">
