@@ -56,8 +56,6 @@ export interface CodeJobs {
   nudge(jobIds: string[]): Promise<void>;
 }
 
-const DASHBOARD_PATH = "/dashboard";
-
 /** Bound on one database call; below it lies the statement time limit of the database. */
 const DATABASE_TIMEOUT_SECONDS = 10;
 
@@ -83,7 +81,7 @@ export function compose(config: Config, registry: Registry, platform: Platform):
     verify,
     portsFor,
     latestMigration: LATEST_MIGRATION,
-    pages: createDashboard({ basePath: DASHBOARD_PATH, apiKeys, publicUrl }),
+    pages: createDashboard({ path: "/dashboard", apiKeys, publicUrl }),
   });
   return {
     fetch: async (request, requestPlatform = {}) => app.fetch(request, requestPlatform),

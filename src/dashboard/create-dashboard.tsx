@@ -1,12 +1,14 @@
 /** The dashboard: pages for people, over the verbs that the API has. */
 
-import { type Context, Hono } from "hono";
+import type { Context } from "hono";
+import { Hono } from "hono/tiny";
 import { actorOf, includesRole } from "../core/access.js";
 import { actionIdOf } from "./action-id.js";
 import { ACTIONS } from "./actions/actions.js";
 import { assetResponse } from "./assets.js";
 import { Layout } from "./components/layout.js";
 import type { Dashboard, DashboardOptions, Exchange } from "./exchange.js";
+import { isUuid } from "./format.js";
 import { createLogin, type Login } from "./login.js";
 import { Failure } from "./pages/failure.js";
 import { PAGES } from "./pages/pages.js";
@@ -21,18 +23,22 @@ interface Env {
 }
 
 /** What every step needs, made once for an instance. */
-interface Setting extends DashboardOptions {
+interface Setting {
+  /** Every link begins with it. */
+  base: string;
+  publicUrl: string;
   login: Login;
   failure: Dashboard["failure"];
 }
 
 /** Makes the dashboard, once for an instance. */
 export function createDashboard(options: DashboardOptions): Dashboard {
-  const { basePath: base } = options;
+  const { path, publicUrl } = options;
+  const base = new URL(publicUrl).pathname.replace(/\/$/, "") + path;
   const failure: Dashboard["failure"] = ({ status, ...note }) =>
     htmlResponse(<Failure base={base} {...note} />, status);
-  const setting: Setting = { ...options, login: createLogin(options), failure };
-  const app = new Hono<Env>();
+  const setting: Setting = { base, publicUrl, login: createLogin(options, base), failure };
+  const app = new Hono<Env>({ getPath: (_, options) => options?.env?.path || "/" });
   // Whatever is thrown is answered and logged by the application that this is mounted in.
   app.onError((error) => {
     throw error;
@@ -40,15 +46,15 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   app.notFound(() => nothing(setting));
   addDoors(app, setting);
   for (const page of PAGES) {
-    app.get(base + page.path.replace(/\/$/, ""), (context) => showPage(context, page, setting));
+    app.get(page.path, (context) => showPage(context, page, setting));
   }
   addTokenCheck(app, setting);
-  app.post(`${base}/logout`, ({ env }) => setting.login.signOut(env.request));
+  app.post("/logout", ({ env }) => setting.login.signOut(env.request));
   for (const action of ACTIONS) {
-    app.post(base + action.path, (context) => carryOut(context, action, setting));
+    app.post(action.path, (context) => carryOut(context, action, setting));
   }
   return {
-    path: base,
+    path,
     handle: async (given) => app.fetch(given.request, { ...given, nowMs: Date.now() }),
     failure,
   };
@@ -56,20 +62,16 @@ export function createDashboard(options: DashboardOptions): Dashboard {
 
 /** What is open to everybody, and the door behind which everything else is. */
 function addDoors(app: Hono<Env>, setting: Setting): void {
-  const { basePath: base, login } = setting;
-  app.get(
-    `${base}/assets/:file`,
-    ({ req }) => assetResponse(req.param("file")) ?? nothing(setting),
-  );
-  app.get(`${base}/login`, () => redirectTo(base));
-  app.post(`${base}/login`, ({ env }) => login.signIn(env));
+  const { base, login } = setting;
+  app.get("/assets/:file", ({ req }) => assetResponse(req.param("file")) ?? nothing(setting));
+  app.get("/login", () => redirectTo(base));
+  app.post("/login", ({ env }) => login.signIn(env));
   app.use(async (context, next) => {
     const session = await login.sessionOf(context.env);
-    if (!session) return login.page(context.env.request);
+    if (!session) return login.page(context.env);
     context.set("session", session);
     return next();
   });
-  app.get(`${base}/`, () => redirectTo(base));
 }
 
 /** Lets through only forms of our own pages and of this very session. */
@@ -88,7 +90,7 @@ async function showPage(context: Context<Env>, page: Page, setting: Setting): Pr
   const visit = visitOf(context, setting);
   const rendered = hasPlausibleIds(visit) ? await page.render(visit) : undefined;
   if (!rendered) return nothing(setting);
-  if (rendered.redirectTo) return redirectTo(visit.base + rendered.redirectTo);
+  if (typeof rendered === "string") return redirectTo(visit.base + rendered);
   const { title, body, status = 200 } = rendered;
   return htmlResponse(
     <Layout visit={visit} title={title} section={page.section}>
@@ -120,7 +122,7 @@ async function carryOut(
   return path === undefined ? nothing(setting) : redirectTo(visit.base + path);
 }
 
-function visitOf({ env, req, get }: Context<Env>, { basePath: base }: Setting): Visit {
+function visitOf({ env, req, get }: Context<Env>, { base }: Setting): Visit {
   const { key, csrfToken } = get("session");
   return {
     ports: env.ports,
@@ -142,9 +144,7 @@ function nothing({ failure }: Setting): Response {
   });
 }
 
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
 /** Ids that cannot exist are found nowhere, and asking the database for them would be an error. */
 function hasPlausibleIds({ params: { id, actionId } }: Visit): boolean {
-  return [id, actionId].every((each) => each === undefined || UUID.test(each));
+  return [id, actionId].every((each) => each === undefined || isUuid(each));
 }

@@ -4,15 +4,18 @@ import type { ApiKey } from "../core/access.js";
 import type { Ports } from "../core/ports.js";
 
 export interface DashboardOptions {
-  /** Where it is mounted, without a trailing slash; every link begins with it. */
-  basePath: string;
+  /** Where the application mounts it, without a trailing slash. */
+  path: string;
   apiKeys: readonly ApiKey[];
+  /** Where browsers find the application; its path is the beginning of every link. */
   publicUrl: string;
 }
 
 /** One request as the application hands it on. */
 export interface DashboardRequest {
   request: Request;
+  /** What follows the dashboard's own path. */
+  path: string;
   ports: Ports;
   /** The whole body, already bounded; empty where there is none. */
   body: string;

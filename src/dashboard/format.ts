@@ -48,7 +48,12 @@ export function formatInstant(at: string): string {
   return at.replace("T", " ").slice(0, 19);
 }
 
-/** The first of an id's digits, which tell jobs of one list apart, and its last ones. */
+/** The end of an id, which tells jobs apart that were made at one time. */
 export function shortId(id: string): string {
-  return `${id.slice(0, 8)}…${id.slice(-6)}`;
+  return `…${id.slice(-8)}`;
+}
+
+/** Tells whether a text could be a job's id. */
+export function isUuid(text: string): boolean {
+  return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }

@@ -8,52 +8,67 @@ import {
 } from "../core/job.js";
 import type { JobFilter } from "../core/listing.js";
 
-export interface FilterReading {
-  filter: JobFilter;
-  /** What could not be read, in the reader's words. */
-  faults: string[];
+/** Reads one field; empty is null. What does not fit is added to the faults. */
+export type ReadField = (
+  name: string,
+  fault: string,
+  fits: (text: string) => boolean,
+) => string | null;
+
+/** Reads the fields of one form. */
+export function fieldsOf(form: URLSearchParams, faults: string[]): ReadField {
+  return (name, fault, fits) => {
+    const text = form.get(name)?.trim() || null;
+    if (text === null || fits(text)) return text;
+    faults.push(fault);
+    return null;
+  };
 }
 
-/** Reads a filter; empty fields ask for everything. */
-export function readFilter(query: URLSearchParams): FilterReading {
-  const faults: string[] = [];
-  const statuses = query.getAll("status").filter(Boolean);
-  const types = query.getAll("type").filter(Boolean);
-  const dedupeKey = query.get("key")?.trim() || null;
-  const known = statuses.filter((each): each is JobStatus =>
-    (JOB_STATUSES as readonly string[]).includes(each),
+/** Reads a type's name. */
+export function readType(read: ReadField): string | null {
+  return read("type", "The type must be the name of a job type.", (text) =>
+    JOB_TYPE_PATTERN.test(text),
   );
-  if (known.length < statuses.length) faults.push(`Statuses are ${JOB_STATUSES.join(", ")}.`);
-  if (types.length > 1 || types.some((each) => !JOB_TYPE_PATTERN.test(each))) {
-    faults.push("The type must be one name of a job type.");
-  }
-  if (
-    dedupeKey !== null &&
-    (dedupeKey.length > DEDUPE_KEY_LENGTH_MAX || dedupeKey.includes("\0"))
-  ) {
-    faults.push(`A dedupe key has at most ${DEDUPE_KEY_LENGTH_MAX} characters.`);
-  }
-  const [createdAfter, createdBefore] = ["after", "before"].map((name) => {
-    const given = query.get(name) || null;
-    const instant = given === null ? null : instantOf(given);
-    if (instant === undefined) faults.push(`“${name}” must be a date and a time.`);
-    return instant ?? null;
-  });
-  const filter: JobFilter = {
-    statuses: [...new Set(known)].sort(),
-    types: faults.length > 0 ? [] : types,
-    dedupeKey: faults.length > 0 ? null : dedupeKey,
-    createdAfter: createdAfter ?? null,
-    createdBefore: createdBefore ?? null,
+}
+
+/** Reads from when until when, in UTC. */
+export function readCreated(read: ReadField): Pick<JobFilter, "createdAfter" | "createdBefore"> {
+  const instant = (name: string): string | null => {
+    const text = read(
+      name,
+      `“${name}” must be a date and a time.`,
+      (given) => instantOf(given) !== undefined,
+    );
+    return text === null ? null : (instantOf(text) ?? null);
   };
-  return { filter, faults };
+  return { createdAfter: instant("after"), createdBefore: instant("before") };
+}
+
+/** Reads a filter and what is wrong with it; empty fields ask for everything. */
+export function readFilter(query: URLSearchParams): { filter: JobFilter; faults: string[] } {
+  const faults: string[] = [];
+  const read = fieldsOf(query, faults);
+  const statuses = [...new Set(query.getAll("status"))].sort();
+  const known = JOB_STATUSES.filter((each) => statuses.includes(each)).sort() as JobStatus[];
+  if (known.length < statuses.length) faults.push(`Statuses are ${JOB_STATUSES.join(", ")}.`);
+  const type = readType(read);
+  const isKey = (text: string): boolean =>
+    text.length <= DEDUPE_KEY_LENGTH_MAX && !text.includes("\0");
+  const dedupeKey = read(
+    "key",
+    `A dedupe key has at most ${DEDUPE_KEY_LENGTH_MAX} characters.`,
+    isKey,
+  );
+  const types = type === null ? [] : [type];
+  return { filter: { statuses: known, types, dedupeKey, ...readCreated(read) }, faults };
 }
 
 /** Reads a field of date and time as UTC; undefined for what is none. */
 export function instantOf(field: string): string | undefined {
-  const [, date] = /^(\d{4}-\d{2}-\d{2})T\d{2}:\d{2}(?::\d{2})?$/.exec(field) ?? [];
+  const [, date = ""] = /^(\d{4}-\d{2}-\d{2})T\d{2}:\d{2}(?::\d{2})?$/.exec(field) ?? [];
   const atMs = Date.parse(`${field}Z`);
-  if (date === undefined || Number.isNaN(atMs)) return undefined;
+  if (!date || Number.isNaN(atMs)) return undefined;
   const instant = new Date(atMs).toISOString();
   // Date.parse reads 30 February as 2 March.
   return instant.startsWith(date) && !date.startsWith("0000") ? instant : undefined;

@@ -6,18 +6,18 @@ import { addressOf, createLoginLimit } from "./login-limit.js";
 import { Login as LoginPage } from "./pages/login.js";
 import { htmlResponse, redirectTo } from "./respond.js";
 import { isLocal, isOwnPost } from "./security.js";
-import { createSessions, readCookie, type Session, setCookie } from "./session.js";
+import { createSessions, readCookie, type Session, writeCookie } from "./session.js";
 
 export interface Login {
   sessionOf(exchange: Exchange): Promise<Session | undefined>;
   /** Answers a request without a session with the way in, at its own address. */
-  page(request: Request): Response;
+  page(exchange: Exchange): Response;
   signIn(exchange: Exchange): Promise<Response>;
   signOut(request: Request): Response;
 }
 
 /** Makes the login of one instance. */
-export function createLogin({ basePath: base, apiKeys, publicUrl }: DashboardOptions): Login {
+export function createLogin({ apiKeys, publicUrl }: DashboardOptions, base: string): Login {
   const keys = createKeyring(apiKeys);
   const sessions = createSessions(apiKeys);
   const limit = createLoginLimit();
@@ -26,9 +26,8 @@ export function createLogin({ basePath: base, apiKeys, publicUrl }: DashboardOpt
   return {
     sessionOf: ({ request, nowMs }) =>
       sessions.read(readCookie(request.headers, isLocal(request, publicUrl)), nowMs),
-    page(request) {
-      const { pathname, search } = new URL(request.url);
-      const next = request.method === "GET" ? pathname + search : base;
+    page({ request, path }) {
+      const next = request.method === "GET" ? base + path + new URL(request.url).search : base;
       return htmlResponse(<LoginPage base={base} next={next} />, 401);
     },
     async signIn({ request, body, nowMs }) {
@@ -48,10 +47,10 @@ export function createLogin({ basePath: base, apiKeys, publicUrl }: DashboardOpt
         return refused(401, "No API key of this deployment has this secret.", next);
       }
       const value = await sessions.start(key, nowMs);
-      return redirectTo(next, { "Set-Cookie": setCookie(value, isLocal(request, publicUrl)) });
+      return redirectTo(next, { "Set-Cookie": writeCookie(value, isLocal(request, publicUrl)) });
     },
     signOut: (request) =>
-      redirectTo(base, { "Set-Cookie": setCookie("", isLocal(request, publicUrl)) }),
+      redirectTo(base, { "Set-Cookie": writeCookie("", isLocal(request, publicUrl)) }),
   };
 }
 

@@ -1,48 +1,32 @@
 /** Which dead letters a replay is for, from a form or a link. */
 
-import { JOB_TYPE_PATTERN } from "../core/job.js";
 import type { ReplayFilter } from "../core/operations.js";
-import { instantOf } from "./job-filter.js";
+import { fieldsOf, readCreated, readType } from "./job-filter.js";
 
 export const REPLAY_LIMIT = { default: 500, max: 5000 } as const;
-const SPREAD_SECONDS_MAX = 86_400;
-const CODE_LENGTH_MAX = 64;
+export const SPREAD_SECONDS_MAX = 86_400;
 
-export interface ReplayReading {
+/** Reads a filter and what is wrong with it; what is empty restricts nothing. */
+export function readReplayFilter(form: URLSearchParams): {
   filter: ReplayFilter;
   faults: string[];
-}
-
-/** Reads a filter; what is empty restricts nothing, what cannot be read is a fault. */
-export function readReplayFilter(fields: URLSearchParams): ReplayReading {
+} {
   const faults: string[] = [];
-  const field = (name: string): string | undefined => fields.get(name)?.trim() || undefined;
-  const type = field("type");
-  const errorCode = field("code");
-  if (type !== undefined && !JOB_TYPE_PATTERN.test(type))
-    faults.push("That is no name of a job type.");
-  if (errorCode !== undefined && errorCode.length > CODE_LENGTH_MAX) {
-    faults.push(`An error code has at most ${CODE_LENGTH_MAX} characters.`);
-  }
-  const instant = (name: string): string | undefined => {
-    const given = field(name);
-    const read = given === undefined ? undefined : instantOf(given);
-    if (given !== undefined && read === undefined)
-      faults.push(`“${name}” must be a date and a time.`);
-    return read;
-  };
+  const read = fieldsOf(form, faults);
   const whole = (name: string, min: number, max: number, fallback: number): number => {
-    const given = field(name) ?? String(fallback);
-    const value = /^\d{1,9}$/.test(given) ? Number(given) : -1;
-    if (value < min || value > max)
-      faults.push(`“${name}” must be a whole number from ${min} to ${max}.`);
-    return value;
+    const isWhole = (text: string) => /^\d{1,6}$/.test(text) && +text >= min && +text <= max;
+    return Number(
+      read(name, `“${name}” must be a whole number from ${min} to ${max}.`, isWhole) ?? fallback,
+    );
   };
-  const filter: ReplayFilter = {
-    type,
-    errorCode,
-    createdAfter: instant("after"),
-    createdBefore: instant("before"),
+  const { createdAfter, createdBefore } = readCreated(read);
+  const filter = {
+    type: readType(read) ?? undefined,
+    errorCode:
+      read("code", "An error code has at most 64 characters.", ({ length }) => length <= 64) ??
+      undefined,
+    createdAfter: createdAfter ?? undefined,
+    createdBefore: createdBefore ?? undefined,
     limit: whole("limit", 1, REPLAY_LIMIT.max, REPLAY_LIMIT.default),
     spreadSeconds: whole("spread", 0, SPREAD_SECONDS_MAX, 0),
   };

@@ -27,8 +27,6 @@ export interface Rendered {
   body: Html;
   /** 200 if absent. */
   status?: number;
-  /** Below the base: sends the reader there instead. */
-  redirectTo?: string;
 }
 
 /** The parts of the dashboard that its navigation names. */
@@ -39,8 +37,8 @@ export interface Page {
   /** Below the base, in Hono's syntax. */
   path: string;
   section: Section;
-  /** Gives nothing where nothing is that the visitor may see. */
-  render(visit: Visit): Promise<Rendered | undefined>;
+  /** Gives nothing where nothing is that the visitor may see, or the path where to look instead. */
+  render(visit: Visit): Promise<Rendered | string | undefined>;
 }
 
 /** A change, which only a POST with a token makes. */

@@ -25,7 +25,13 @@ export interface AppOptions {
 export interface Pages {
   /** Without a trailing slash. */
   path: string;
-  handle(request: { request: Request; ports: Ports; body: string }): Promise<Response>;
+  /** `path` is what follows the pages' own, empty at their root. */
+  handle(request: {
+    request: Request;
+    path: string;
+    ports: Ports;
+    body: string;
+  }): Promise<Response>;
   /** Shows a problem to a person. */
   failure(problem: { status: number; title: string; detail: string; requestId: string }): Response;
 }

@@ -1,10 +1,15 @@
-/** The database client; the only file that knows the driver. */
+/**
+ * The database client; the only file that knows the driver.
+ *
+ * Not through drizzle's session for it, which would be 7 KB more of the Worker's bundle, and would
+ * put every parameter, payloads included, into the text of its errors.
+ */
 
 import { neon, neonConfig, types } from "@neondatabase/serverless";
 import type { SQL } from "drizzle-orm";
-import { PgDialect } from "drizzle-orm/pg-core";
 import { StoreUnavailableError } from "../core/ports.js";
 import { isOutage, isRepeatable, pgRefusalOf, StatementRefusedError } from "./pg-error.js";
+import { toQuery } from "./to-query.js";
 
 export interface DatabaseOptions {
   databaseUrl: string;
@@ -51,7 +56,7 @@ export function createDatabase(options: DatabaseOptions): Database {
   };
   const driver = neon(options.databaseUrl, { fetchOptions, types: { getTypeParser } });
   const query = (statement: SQL) => {
-    const { sql, params } = dialect.sqlToQuery(statement);
+    const { sql, params } = toQuery(statement);
     return driver.query(sql, params);
   };
   // Casts: a statement's file knows the rows that it asks for.
@@ -61,12 +66,6 @@ export function createDatabase(options: DatabaseOptions): Database {
       repeated(options, async () => (await driver.transaction([...statements.map(query)])) as Rows),
   };
 }
-
-/**
- * Writes statements; drizzle's own session for this driver would be 7 KB more of the Worker's
- * bundle, and would put every parameter, payloads included, into the text of its errors.
- */
-const dialect = new PgDialect();
 
 /** timestamp, timestamptz, date: as text, since a `Date` would lose the microseconds. */
 const TEXT_TYPES = [1114, 1184, 1082];

@@ -1,25 +1,24 @@
-/** The form of a change: token, action id, and a step in between where it matters. */
+/** The form of a change: its token, its action id, and a step in between where it matters. */
 
 import type { Child } from "hono/jsx";
 import type { Html, Visit } from "../visit.js";
+import { Field } from "./field.js";
 
 interface ActionFormProps {
   visit: Visit;
   /** Below the base. */
   path: string;
   label: string;
-  /** Looks like what cannot be taken back. */
+  /** Looks like what cannot be taken back, or like what one came for. */
   tone?: "danger" | "main";
-  /** What the script asks before it sends the form. */
-  confirm?: string;
   /** More fields. */
   children?: Child;
 }
 
 /** One button that changes something; without a script as well. */
-export function ActionForm({ visit, path, label, tone, confirm, children }: ActionFormProps): Html {
+export function ActionForm({ visit, path, label, tone, children }: ActionFormProps): Html {
   return (
-    <form method="post" action={visit.base + path} data-confirm={confirm}>
+    <form method="post" action={visit.base + path}>
       <input type="hidden" name="csrf" value={visit.csrfToken} />
       <input type="hidden" name="action" value={crypto.randomUUID()} />
       {children}
@@ -30,7 +29,7 @@ export function ActionForm({ visit, path, label, tone, confirm, children }: Acti
   );
 }
 
-/** The same behind a click, with a reason for the history. */
+/** The same behind a click, with what it means, and with a reason for the history. */
 export function ReasonedForm(props: ActionFormProps & { hint: string; required?: true }): Html {
   const { hint, required, children, ...form } = props;
   return (
@@ -40,10 +39,11 @@ export function ReasonedForm(props: ActionFormProps & { hint: string; required?:
         <p>{hint}</p>
         <ActionForm {...form}>
           {children}
-          <label>
-            {required ? "Reason" : "Reason (optional)"}
-            <input name="reason" maxlength={500} required={required} autocomplete="off" />
-          </label>
+          <Field
+            label={required ? "Reason" : "Reason (optional)"}
+            name="reason"
+            required={required}
+          />
         </ActionForm>
       </div>
     </details>

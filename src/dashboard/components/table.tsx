@@ -3,27 +3,44 @@
 import type { Child } from "hono/jsx";
 import type { Html } from "../visit.js";
 
-export interface Column {
-  name: string;
-  /** Numbers stand at the right; `wide` ones are left out on a phone. */
-  class?: "number" | "wide" | "number wide";
+/** A heading, and of what kind its column is: `#` for numbers, `~` for what a phone leaves out. */
+export type Column = readonly [name: string, kind?: "#" | "~" | "#~"];
+
+export interface Row {
+  /** Unique in the page, so that the row is known again after a refresh. */
+  id: string;
+  /** One a column; the first names the row. */
+  cells: Child[];
 }
 
-/** Rows with named columns; cells bear the classes of their columns. */
-export function Table(props: { caption: string; columns: Column[]; children: Child }): Html {
+const CLASSES = { "#": "number", "~": "wide", "#~": "number wide" } as const;
+
+/** Rows with named columns. */
+export function Table(props: { caption: string; columns: readonly Column[]; rows: Row[] }): Html {
+  const { caption, columns, rows } = props;
+  const classes = columns.map(([, kind]) => kind && CLASSES[kind]);
   return (
-    <section class="scroll" tabindex={0} aria-label={props.caption}>
+    <section class="scroll" tabindex={0} aria-label={caption}>
       <table>
         <thead>
           <tr>
-            {props.columns.map(({ name, class: kind }) => (
-              <th scope="col" class={kind}>
+            {columns.map(([name], at) => (
+              <th scope="col" class={classes[at]}>
                 {name}
               </th>
             ))}
           </tr>
         </thead>
-        <tbody>{props.children}</tbody>
+        <tbody>
+          {rows.map(({ id, cells: [first, ...rest] }) => (
+            <tr id={id}>
+              <th scope="row">{first}</th>
+              {rest.map((cell, at) => (
+                <td class={classes[at + 1]}>{cell}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
       </table>
     </section>
   );

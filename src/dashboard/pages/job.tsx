@@ -1,11 +1,12 @@
-/** A job: its state, what can be done about it, its data, and its story. */
+/** A job: its state, what can be done about it, its story, and its data. */
 
 import { includesRole } from "../../core/access.js";
 import type { Job } from "../../core/job.js";
-import type { TimelineItem } from "../../core/listing.js";
+import type { Timeline as Life } from "../../core/listing.js";
 import { readJob } from "../../engine/inspect.js";
 import { readTimeline } from "../../engine/read-timeline.js";
 import { ActionForm, ReasonedForm } from "../components/action-form.js";
+import { Facts } from "../components/facts.js";
 import { JsonBlock, Text } from "../components/json-block.js";
 import { Status } from "../components/status.js";
 import { Instant } from "../components/time.js";
@@ -19,49 +20,52 @@ export const job: Page = {
   async render(visit) {
     const { ports, actor, params } = visit;
     const id = params.id ?? "";
-    const [found, timeline] = await Promise.all([
+    const [found, life] = await Promise.all([
       readJob(ports, actor, id),
       readTimeline(ports, actor, id),
     ]);
-    if (!found || !timeline) return undefined;
+    if (!found || !life) return undefined;
+    const { type, status, lastError, progress, resultOmitted } = found;
     const body = (
       <>
         <div class="head">
-          <h1>{found.type}</h1>
-          <Status status={found.status} />
-          {found.cancelRequested && found.status === "processing" && (
+          <h1>{type}</h1>
+          <Status status={status} />
+          {status === "processing" && found.cancelRequested && (
             <span class="tag">asked to stop</span>
           )}
         </div>
-        <p class="id">{found.id}</p>
-        <Actions visit={visit} job={found} />
-        <Facts visit={visit} job={found} />
-        {found.lastError && <LastError error={found.lastError} />}
-        <UnknownEffects visit={visit} job={found} items={timeline.items} />
+        <p class="id">{id}</p>
+        {includesRole(visit.role, "write") && <Actions visit={visit} job={found} />}
+        <Facts facts={factsOf(found, visit)} />
+        {lastError && (
+          <section class="problem" aria-label="Latest error">
+            <code>{lastError.code}</code>
+            <Text label="Message">{lastError.message}</Text>
+          </section>
+        )}
+        <UnknownEffects visit={visit} life={life} />
         <h2>Story</h2>
-        {timeline.truncated && <p class="soft">Older parts are left out.</p>}
-        <Timeline visit={visit} items={timeline.items} />
+        {life.truncated && <p class="soft">Older parts are left out.</p>}
+        <Timeline visit={visit} items={life.items} />
         <h2>Data</h2>
-        <Data job={found} />
+        <JsonBlock title="Payload" value={found.payload} />
+        {progress !== null && <JsonBlock title="Progress" value={progress} />}
+        {status === "completed" && <JsonBlock title="Result" value={found.result} />}
+        {resultOmitted !== null && <p class="soft">Result not kept: {resultOmitted}</p>}
       </>
     );
-    return { title: `${found.type} ${shortId(found.id)}`, body };
+    return { title: `${type} ${shortId(id)}`, body };
   },
 };
 
-function Actions({
-  visit,
-  job: { id, status, cancelRequested, nextRunAt },
-}: {
-  visit: Visit;
-  job: Job;
-}): Html | null {
-  if (!includesRole(visit.role, "write")) return null;
+function Actions({ visit, job: found }: { visit: Visit; job: Job }): Html {
+  const { id, status, nextRunAt } = found;
   const path = `/jobs/${id}`;
-  const isWaiting = status === "queued" || status === "failed";
-  const isLater = isWaiting && nextRunAt !== null && Date.parse(nextRunAt) > visit.nowMs;
+  const isLater = nextRunAt !== null && Date.parse(nextRunAt) > visit.nowMs;
   const canReplay = status === "dead_letter" || status === "cancelled";
-  const canCancel = isWaiting || (status === "processing" && !cancelRequested);
+  const runs = status === "processing";
+  const canCancel = runs ? !found.cancelRequested : nextRunAt !== null;
   return (
     <div class="actions">
       {isLater && <ActionForm visit={visit} path={`${path}/run-now`} label="Run now" tone="main" />}
@@ -81,7 +85,7 @@ function Actions({
           label="Cancel"
           tone="danger"
           hint={
-            status === "processing"
+            runs
               ? "The running attempt is asked to stop; what it has done stays done."
               : "It will not run. You can replay it later."
           }
@@ -91,93 +95,57 @@ function Actions({
   );
 }
 
-function Facts({ visit, job: found }: { visit: Visit; job: Job }): Html {
-  const { nowMs } = visit;
-  const facts: [string, Html | string | number][] = [
-    ["Created", <Instant at={found.createdAt} nowMs={nowMs} />],
+function factsOf(found: Job, { nowMs }: Visit): [string, Html | string | null][] {
+  const instant = (at: string | null) => at && <Instant at={at} nowMs={nowMs} />;
+  return [
+    ["Created", instant(found.createdAt)],
     ["Tenant", found.tenant],
     ["Attempts", `${found.attempts} so far, ${found.attemptsLeft} of ${found.maxAttempts} left`],
-    ["Priority", found.priority],
+    ["Priority", String(found.priority)],
+    ["Next run", instant(found.nextRunAt)],
+    ["Lease until", instant(found.lockedUntil)],
+    ["First start", instant(found.startedAt)],
+    ["Ended", instant(found.finishedAt)],
+    ["Dedupe key", found.dedupeKey && <code>{found.dedupeKey}</code>],
   ];
-  if (found.nextRunAt) facts.push(["Next run", <Instant at={found.nextRunAt} nowMs={nowMs} />]);
-  if (found.lockedUntil)
-    facts.push(["Lease until", <Instant at={found.lockedUntil} nowMs={nowMs} />]);
-  if (found.startedAt) facts.push(["First start", <Instant at={found.startedAt} nowMs={nowMs} />]);
-  if (found.finishedAt) facts.push(["Ended", <Instant at={found.finishedAt} nowMs={nowMs} />]);
-  if (found.dedupeKey !== null) facts.push(["Dedupe key", <code>{found.dedupeKey}</code>]);
-  return (
-    <dl class="facts">
-      {facts.map(([name, value]) => (
-        <div>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
-}
-
-function LastError({ error }: { error: NonNullable<Job["lastError"]> }): Html {
-  return (
-    <section class="problem" aria-label="Latest error">
-      <p>
-        <code>{error.code}</code>
-      </p>
-      <Text label="Message">{error.message}</Text>
-    </section>
-  );
 }
 
 /** Effects that a human has to settle. */
-function UnknownEffects(props: { visit: Visit; job: Job; items: TimelineItem[] }): Html | null {
-  const { visit, job: found, items } = props;
-  const unknown = items.filter((item) => item.kind === "effect" && item.outcome === "unknown");
-  if (unknown.length === 0) return null;
+function UnknownEffects({ visit, life }: { visit: Visit; life: Life }): Html | null {
+  const names = life.items.flatMap((item) =>
+    item.kind === "effect" && item.outcome === "unknown" ? [item.name] : [],
+  );
+  if (names.length === 0) return null;
   return (
     <section class="problem" aria-label="Effects whose end is unknown">
       <p>
-        These effects were started and nobody reported how they ended. Look at the other side, then
-        say what you found: a replayed job goes by it.
+        Nobody reported how these effects ended. Look at the other side, then say what you found: a
+        replayed job goes by it.
       </p>
-      {unknown.map((item) => {
-        if (item.kind !== "effect") return null;
-        const path = `/jobs/${found.id}/effects/${item.name}/settle`;
-        return (
-          <div class="row">
-            <b>{item.name}</b>
-            {includesRole(visit.role, "write") && (
-              <ReasonedForm
-                visit={visit}
-                path={path}
-                label="Settle"
-                hint="What you say is kept with your key's name."
-                required
-              >
-                <fieldset>
-                  <legend>It was</legend>
-                  <label class="pill">
-                    <input type="radio" name="outcome" value="done" required /> done
-                  </label>
-                  <label class="pill">
-                    <input type="radio" name="outcome" value="not_done" /> not done
-                  </label>
-                </fieldset>
-              </ReasonedForm>
-            )}
-          </div>
-        );
-      })}
+      {names.map((name) => (
+        <div class="row">
+          <b>{name}</b>
+          {includesRole(visit.role, "write") && (
+            <ReasonedForm
+              visit={visit}
+              path={`/jobs/${life.jobId}/effects/${name}/settle`}
+              label="Settle"
+              hint="What you say is kept with your key's name."
+              required
+            >
+              <fieldset>
+                <legend>It was</legend>
+                <label class="pill">
+                  <input type="radio" name="outcome" value="done" required /> done
+                </label>
+                <label class="pill">
+                  <input type="radio" name="outcome" value="not_done" /> not done
+                </label>
+              </fieldset>
+            </ReasonedForm>
+          )}
+        </div>
+      ))}
     </section>
-  );
-}
-
-function Data({ job: found }: { job: Job }): Html {
-  return (
-    <>
-      <JsonBlock title="Payload" value={found.payload} />
-      {found.progress !== null && <JsonBlock title="Progress" value={found.progress} />}
-      {found.status === "completed" && <JsonBlock title="Result" value={found.result} />}
-      {found.resultOmitted !== null && <p class="soft">Result not kept: {found.resultOmitted}</p>}
-    </>
   );
 }

@@ -82,7 +82,7 @@ function Tiles({ visit, types }: { visit: Visit; types: TypeStats[] }): Html {
   const oldest = Math.max(0, ...types.map(({ oldestDueSeconds }) => oldestDueSeconds ?? 0));
   const tiles: [name: string, value: string, path: string][] = [
     ["Due now", sum("queuedDue"), "/jobs?status=queued"],
-    ["Oldest due", oldest > 0 ? formatDuration(Math.floor(oldest)) : "–", "/jobs?status=queued"],
+    ["Oldest due", formatAge(oldest), "/jobs?status=queued"],
     ["Running", sum("processing"), "/jobs?status=processing"],
     ["Retrying", sum("failed"), "/jobs?status=failed"],
     ["Scheduled", sum("queuedLater"), "/jobs?status=queued"],
@@ -187,16 +187,16 @@ function Percentiles(props: {
 }
 
 const COLUMNS: Column[] = [
-  { name: "Type" },
-  { name: "Backlog", class: "wide" },
-  { name: "Due", class: "number" },
-  { name: "Oldest", class: "number" },
-  { name: "Running", class: "number" },
-  { name: "Retrying", class: "number" },
-  { name: "Scheduled", class: "number" },
-  { name: "Dead", class: "number" },
-  { name: "Wait 50 / 95 %", class: "number" },
-  { name: "Duration 50 / 95 %", class: "number" },
+  ["Type"],
+  ["Backlog", "~"],
+  ["Due", "#"],
+  ["Oldest", "#"],
+  ["Running", "#"],
+  ["Retrying", "#"],
+  ["Scheduled", "#"],
+  ["Dead", "#"],
+  ["Wait 50 / 95 %", "#"],
+  ["Duration 50 / 95 %", "#"],
 ];
 
 function Types(props: { visit: Visit; types: TypeStats[]; activity: Activity }): Html {
@@ -204,50 +204,53 @@ function Types(props: { visit: Visit; types: TypeStats[]; activity: Activity }):
   if (types.length === 0) {
     return (
       <Empty title="No job waits, runs or failed, and none ended in the last hour.">
-        Create one with POST /api/jobs; <a href="/api/docs">the API's documentation</a> shows how.
+        Create one with POST /api/jobs.
       </Empty>
     );
   }
-  const backlogOf = ({ queuedDue, failed, queuedLater }: TypeStats): number =>
-    queuedDue.count + failed.count + queuedLater.count;
-  const max = Math.max(...types.map(backlogOf));
+  const backlogs = types.map(
+    ({ queuedDue, failed, queuedLater }) => queuedDue.count + failed.count + queuedLater.count,
+  );
+  const max = Math.max(...backlogs);
   return (
-    <Table caption="Job types in numbers" columns={COLUMNS}>
-      {types.map((each) => (
-        <tr>
-          <th scope="row">
-            <a href={`${visit.base}/jobs?type=${each.type}`}>{each.type}</a>{" "}
-            {each.paused && <span class="tag">paused</span>}
-          </th>
-          <td class="wide">
-            <SplitBar
-              max={max}
-              shares={[
-                { name: "due", tone: "accent", value: each.queuedDue.count },
-                { name: "retrying", tone: "failed", value: each.failed.count },
-                { name: "scheduled", tone: "light", value: each.queuedLater.count },
-              ]}
-            />
-          </td>
-          <td class="number">{formatCount(each.queuedDue)}</td>
-          <td class="number">{agePart(each.oldestDueSeconds)}</td>
-          <td class="number">{formatCount(each.processing)}</td>
-          <td class="number">{formatCount(each.failed)}</td>
-          <td class="number">{formatCount(each.queuedLater)}</td>
-          <td class="number">{formatCount(each.deadLetters)}</td>
-          <td class="number">{pair(percentilesOf(activity, "wait", each.type))}</td>
-          <td class="number">{pair(percentilesOf(activity, "duration", each.type))}</td>
-        </tr>
-      ))}
-    </Table>
+    <Table
+      caption="Job types in numbers"
+      columns={COLUMNS}
+      rows={types.map((each) => ({
+        id: `t${each.type}`,
+        cells: cellsOf(each, { visit, activity, max }),
+      }))}
+    />
   );
 }
 
-function agePart(seconds: number | null): Html | string {
-  if (seconds === null || seconds < 1) return "–";
-  return <time>{formatDuration(Math.floor(seconds))}</time>;
+function cellsOf(
+  stats: TypeStats,
+  { visit, activity, max }: { visit: Visit; activity: Activity; max: number },
+) {
+  const { type, paused, queuedDue, failed, queuedLater, oldestDueSeconds } = stats;
+  const shares = [
+    { name: "due", tone: "accent", value: queuedDue.count },
+    { name: "retrying", tone: "failed", value: failed.count },
+    { name: "scheduled", tone: "light", value: queuedLater.count },
+  ];
+  return [
+    <>
+      <a href={`${visit.base}/jobs?type=${type}`}>{type}</a>{" "}
+      {paused && <span class="tag">paused</span>}
+    </>,
+    <SplitBar max={max} shares={shares} />,
+    formatCount(queuedDue),
+    <time>{formatAge(oldestDueSeconds)}</time>,
+    ...[stats.processing, failed, queuedLater, stats.deadLetters].map(formatCount),
+    ...(["wait", "duration"] as const).map((measure) => {
+      const { p50, p95 } = percentilesOf(activity, measure, type);
+      return p50 === null ? "–" : `${formatDuration(p50)} / ${formatDuration(p95 ?? p50)}`;
+    }),
+  ];
 }
 
-function pair({ p50, p95 }: { p50: number | null; p95: number | null }): string {
-  return p50 === null || p95 === null ? "–" : `${formatDuration(p50)} / ${formatDuration(p95)}`;
+/** Whole seconds; less than one is not worth a word. */
+function formatAge(seconds: number | null): string {
+  return seconds === null || seconds < 1 ? "–" : formatDuration(Math.floor(seconds));
 }

@@ -1,6 +1,6 @@
 /** How far a bulk replay is. */
 
-import { JOB_STATUSES, type JobStatus } from "../../core/job.js";
+import type { JobStatus } from "../../core/job.js";
 import { readReplay } from "../../engine/read-replay.js";
 import { SplitBar } from "../charts/split-bar.js";
 import { Empty } from "../components/empty.js";
@@ -8,25 +8,20 @@ import { STATUS_WORDS, Status } from "../components/status.js";
 import { formatNumber } from "../format.js";
 import type { Page } from "../visit.js";
 
-/** Done first, so that the line fills from the left. */
-const ORDER: JobStatus[] = [
-  "completed",
-  "dead_letter",
-  "cancelled",
-  "failed",
-  "processing",
-  "queued",
-];
+/** What has ended comes first, so that the line fills from the left. */
+const ENDED: JobStatus[] = ["completed", "dead_letter", "cancelled"];
+const ORDER: JobStatus[] = [...ENDED, "failed", "processing", "queued"];
 
 export const replayProgress: Page = {
   path: "/replays/:actionId",
   section: "dead-letters",
   async render({ ports, actor, params, query, base }) {
     const progress = await readReplay(ports, actor, params.actionId ?? "");
-    const count = (status: JobStatus): number => progress[status] ?? 0;
-    const total = JOB_STATUSES.reduce((sum, status) => sum + count(status), 0);
-    const ended = count("completed") + count("dead_letter") + count("cancelled");
-    const skipped = /^\d{1,6}$/.test(query.get("skipped") ?? "") ? Number(query.get("skipped")) : 0;
+    const sumOf = (statuses: JobStatus[]): number =>
+      statuses.reduce((sum, status) => sum + (progress[status] ?? 0), 0);
+    const total = sumOf(ORDER);
+    const ended = sumOf(ENDED);
+    const skipped = Number(/^\d{1,6}$/.exec(query.get("skipped") ?? "")?.[0] ?? 0);
     const body = (
       <>
         <h1>Replay</h1>
@@ -34,33 +29,29 @@ export const replayProgress: Page = {
           <a href={`${base}/dead-letters`}>← Dead letters</a>
         </p>
         {total === 0 ? (
-          <Empty title="Nothing was replayed.">
-            No job matched any more, or all of them were skipped.
-          </Empty>
+          <Empty title="Nothing was replayed.">No job matched any more, or all were skipped.</Empty>
         ) : (
           <>
             <p role="status">
               <b>{formatNumber(ended)}</b> of <b>{formatNumber(total)}</b> jobs ended again.
+              {skipped > 0 && ` ${formatNumber(skipped)} were skipped.`}
             </p>
             <SplitBar
               max={total}
               shares={ORDER.map((status) => ({
                 name: STATUS_WORDS[status].toLowerCase(),
                 tone: status,
-                value: count(status),
+                value: progress[status] ?? 0,
               }))}
             />
-            <ul class="counts">
-              {ORDER.filter(count).map((status) => (
-                <li>
-                  <Status status={status} /> <b>{formatNumber(count(status))}</b>
-                </li>
+            <p class="row">
+              {ORDER.filter((status) => progress[status]).map((status) => (
+                <span>
+                  <Status status={status} /> <b>{formatNumber(progress[status] ?? 0)}</b>
+                </span>
               ))}
-            </ul>
-            <p class="soft">
-              The first 500 are published at once, the others by the next sweeps.
-              {skipped > 0 && ` ${formatNumber(skipped)} were skipped.`}
             </p>
+            <p class="soft">The first 500 are published at once, the others by the next sweeps.</p>
           </>
         )}
       </>

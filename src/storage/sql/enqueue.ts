@@ -1,10 +1,8 @@
 import { sql } from "drizzle-orm";
-import { PgDialect } from "drizzle-orm/pg-core";
 import { type NewJob, type SqlStatement, StoreUnavailableError } from "../../core/ports.js";
 import type { Database } from "../client.js";
 import { wakeupGrace } from "../fragments.js";
-
-const dialect = new PgDialect();
+import { toQuery } from "../to-query.js";
 
 /** A rival's job that was committed while the statement ran is seen by the next one. */
 const LOOKS_MAX = 3;
@@ -30,7 +28,7 @@ export async function enqueue(
 
 /** Gives the statement of `enqueue`, for the caller's own transaction; no row means a rival's job. */
 export function enqueueStatement(tenant: string, job: NewJob): SqlStatement {
-  const { sql: text, params } = dialect.sqlToQuery(statement(tenant, job));
+  const { sql: text, params } = toQuery(statement(tenant, job));
   return { text, params };
 }
 
