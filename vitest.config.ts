@@ -14,7 +14,7 @@ const TIERS: Tier[] = [
   { name: "flow", timeoutSeconds: 60, isolate: false },
   { name: "race", timeoutSeconds: 60, isolate: false },
   { name: "runtime", timeoutSeconds: 90, isolate: true },
-  { name: "e2e", timeoutSeconds: 90, isolate: true },
+  { name: "e2e", timeoutSeconds: 90, isolate: false },
 ];
 
 export default defineConfig({

@@ -19,11 +19,14 @@ import { migrate } from "../src/storage/migrate.js";
 import { claim } from "../src/storage/sql/claim.js";
 import { claimDue } from "../src/storage/sql/claim-due.js";
 import { finish } from "../src/storage/sql/finish.js";
+import { groupDeadLetters } from "../src/storage/sql/group-dead-letters.js";
 import { health } from "../src/storage/sql/health.js";
 import { heartbeat } from "../src/storage/sql/heartbeat.js";
 import { listJobs } from "../src/storage/sql/list-jobs.js";
 import { probeSilentTypes } from "../src/storage/sql/probe-silent-types.js";
 import { read } from "../src/storage/sql/read.js";
+import { readHistory } from "../src/storage/sql/read-history.js";
+import { readRecent } from "../src/storage/sql/read-recent.js";
 import { readStats } from "../src/storage/sql/read-stats.js";
 import { readTimeline } from "../src/storage/sql/read-timeline.js";
 import { readTotals } from "../src/storage/sql/read-totals.js";
@@ -129,6 +132,10 @@ function calls(named: {
   ];
 }
 
+/** As the overview asks for them: an hour of attempts, six hours of counters. */
+const FIVE_MINUTES = { count: 12, seconds: 300 };
+const TEN_MINUTES = { count: 36, seconds: 600 };
+
 function reads({
   doneJobId,
 }: {
@@ -160,6 +167,9 @@ function reads({
     ["timeline", (db) => readTimeline(db, doneJobId, tenant, 1000)],
     ["statistics", (db) => readStats(db, tenant, 1000)],
     ["statistics, all tenants", (db) => readStats(db, admin, 1000)],
+    ["dashboard: newest attempts", (db) => readRecent(db, null, FIVE_MINUTES, 1000)],
+    ["dashboard: counted attempts", (db) => readHistory(db, TEN_MINUTES)],
+    ["dashboard: groups of dead letters", (db) => groupDeadLetters(db, null, 2000)],
     ["metrics: gauges", (db) => readStats(db, admin, 10_000)],
     ["metrics: counters", (db) => readTotals(db)],
   ];

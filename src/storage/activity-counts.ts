@@ -3,10 +3,14 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Buckets } from "../core/activity.js";
 
-/** A CTE `span`: where the first bucket begins, so that the last one holds this moment. */
-export const bucketSpan = ({ count, seconds }: Buckets): SQL => sql`span as materialized (
-  select date_bin(make_interval(secs => ${seconds}::int), now(), timestamptz 'epoch')
-    - make_interval(secs => ${(count - 1) * seconds}::int) as since)`;
+/** When the first bucket begins, so that the last one holds this moment. */
+export const bucketsSince = ({ count, seconds }: Buckets): SQL => sql`(
+  date_bin(make_interval(secs => ${seconds}::int), now(), timestamptz 'epoch')
+    - make_interval(secs => ${(count - 1) * seconds}::int))`;
+
+/** A CTE `span` with that instant as `since`. */
+export const bucketSpan = (buckets: Buckets): SQL => sql`span as materialized (
+  select ${bucketsSince(buckets)} as since)`;
 
 /** The bucket of an instant; needs the CTE `span`. */
 export const bucketOf = (instant: SQL, { seconds }: Buckets): SQL =>

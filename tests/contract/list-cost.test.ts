@@ -4,7 +4,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { explain } from "../../bench/explain.js";
 import { fill, mixed } from "../../bench/fill.js";
 import type { JobFilter, ListPosition } from "../../src/core/listing.js";
+import { groupDeadLetters } from "../../src/storage/sql/group-dead-letters.js";
 import { listJobs } from "../../src/storage/sql/list-jobs.js";
+import { readHistory } from "../../src/storage/sql/read-history.js";
+import { readRecent } from "../../src/storage/sql/read-recent.js";
 import { readStats } from "../../src/storage/sql/read-stats.js";
 import { readTimeline } from "../../src/storage/sql/read-timeline.js";
 import { createTestDatabase, type TestDatabase } from "../support/database.js";
@@ -99,6 +102,18 @@ describe.each([
     const cost = await explain(client, (db) => readStats(db, actor, COUNT_MAX));
     expect(cost.rowsRead).toBeLessThanOrEqual(5 * COUNT_MAX);
     expect(cost.buffers).toBeLessThanOrEqual(5 * COUNT_MAX);
+  });
+
+  test("the dashboard's first page reads little, and so does that of dead letters (S07)", async () => {
+    const { tenant } = actor;
+    const buckets = { count: 12, seconds: 300 };
+    const recent = await explain(client, (db) => readRecent(db, tenant, buckets, COUNT_MAX));
+    const history = await explain(client, (db) => readHistory(db, buckets));
+    const groups = await explain(client, (db) => groupDeadLetters(db, tenant, COUNT_MAX));
+    for (const cost of [recent, history, groups]) {
+      expect(cost.rowsRead).toBeLessThanOrEqual(3 * COUNT_MAX);
+      expect(cost.buffers).toBeLessThanOrEqual(5 * COUNT_MAX);
+    }
   });
 
   test.each([

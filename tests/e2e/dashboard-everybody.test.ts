@@ -21,6 +21,7 @@ const PAGES: [name: string, path: () => string][] = [
   ["overview", () => ""],
   ["jobs", () => "/jobs"],
   ["job", () => `/jobs/${showcase.jobId}`],
+  ["waiting-job", () => `/jobs/${showcase.waitingJobId}`],
   ["dead-letters", () => "/dead-letters"],
   ["replay-preview", () => "/dead-letters/replay?type=send_email"],
   ["replay-progress", () => `/replays/${showcase.replayActionId}`],
@@ -51,6 +52,17 @@ describe.each(PAGES)("the page %s", (name, path) => {
     await phone.goto(`/dashboard${path()}`);
     await takeScreenshot(phone, `${name}-phone`);
     expect(await overflowPixels(phone)).toBe(0);
+    const wide = await phone.evaluate(() =>
+      [...document.querySelectorAll<HTMLDetailsElement>("main details:not([open])")]
+        .filter((details) => {
+          details.open = true;
+          const { scrollWidth, clientWidth } = document.documentElement;
+          details.open = false;
+          return scrollWidth > clientWidth;
+        })
+        .map(({ textContent }) => textContent),
+    );
+    expect(wide).toEqual([]);
   });
 });
 

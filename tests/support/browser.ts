@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 import type { AxeResults } from "axe-core";
-import { type Browser, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { findChromium } from "../../dev/chromium.js";
 
 const ARGUMENTS = [
@@ -20,7 +20,7 @@ const IMAGES = path.resolve(import.meta.dirname, "../../docs/images");
 /** Only a bound: what a page does not show by then it never will. */
 const TIMEOUT_MS = 20_000;
 
-export const DESKTOP = { width: 1280, height: 800 } as const;
+const DESKTOP = { width: 1280, height: 800 } as const;
 /** The narrowest phone that is still about. */
 export const PHONE = {
   viewport: { width: 360, height: 720 },
@@ -28,7 +28,7 @@ export const PHONE = {
   hasTouch: true,
 } as const;
 
-export type PageOptions = NonNullable<Parameters<Browser["newContext"]>[0]>;
+export type SessionOptions = NonNullable<Parameters<Browser["newContext"]>[0]>;
 
 /** Starts the installed Chromium, with a fresh profile that ends with it. */
 export async function startBrowser(): Promise<Browser> {
@@ -38,23 +38,24 @@ export async function startBrowser(): Promise<Browser> {
 }
 
 /**
- * Opens a page in a session of its own.
+ * Opens a session of its own.
  *
  * @param faults takes what no page may cause: script errors, and what the CSP had to stop
  */
-export async function openPage(
+export async function openSession(
   browser: Browser,
   faults: string[],
-  options: PageOptions,
-): Promise<Page> {
-  const context = await browser.newContext({ viewport: DESKTOP, ...options });
+  options: SessionOptions,
+): Promise<BrowserContext> {
+  // A transition would be judged by the colours that it is just passing.
+  const calm = { reducedMotion: "reduce" } as const;
+  const context = await browser.newContext({ viewport: DESKTOP, ...calm, ...options });
   context.setDefaultTimeout(TIMEOUT_MS);
-  const page = await context.newPage();
-  page.on("pageerror", ({ message }) => void faults.push(message));
-  page.on("console", (message) => {
+  context.on("weberror", (each) => void faults.push(each.error().message));
+  context.on("console", (message) => {
     if (/Content Security Policy|Refused to/.test(message.text())) faults.push(message.text());
   });
-  return page;
+  return context;
 }
 
 /** Rows of one table are alike: to look at the first ones is to look at all. */

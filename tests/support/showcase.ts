@@ -49,6 +49,7 @@ export const SHOWCASE_JOBS = [
 export interface Showcase {
   /** A dead letter that was replayed once. */
   jobId: string;
+  waitingJobId: string;
   /** A replay of several, half of them done. */
   replayActionId: string;
 }
@@ -59,10 +60,10 @@ export async function fillShowcase(world: World): Promise<Showcase> {
   const replayActionId = await halfReplayed(world);
   const jobId = await twiceDead(world);
   await intoThePresent(world);
-  await present(world);
+  const waitingJobId = await present(world);
   await history(world);
   await world.sweep();
-  return { jobId, replayActionId };
+  return { jobId, waitingJobId, replayActionId };
 }
 
 async function deadLetters(world: World): Promise<void> {
@@ -107,12 +108,14 @@ async function halfReplayed(world: World): Promise<string> {
 }
 
 /** Jobs that wait, run, try again and were cancelled at this moment. */
-async function present(world: World): Promise<void> {
+async function present(world: World): Promise<string> {
   for (let n = 1; n <= 6; n++) await world.create("send_email", { order: 2000 + n });
   for (let n = 1; n <= 9; n++) await world.create("resize_image", { image: `img_${n}.jpg` });
   for (let n = 1; n <= 4; n++) {
     await world.create("charge_card", { order: 2040 + n }, { delaySeconds: 3600 * n });
   }
+  const due = { runAt: new Date(Date.now() + 7_200_000).toISOString(), dedupeKey: "order:2060" };
+  const waiting = await world.create("send_email", { order: 2060 }, due);
   const cancelled = await world.create("send_email", { order: 2100 }, { delaySeconds: 60 });
   await world.request("POST", `/api/jobs/${cancelled}/cancel`, {
     body: { reason: "sent by hand" },
@@ -134,6 +137,7 @@ async function present(world: World): Promise<void> {
     await world.request("POST", "/api/schedules", { body: { ...body, name } });
   }
   await world.request("POST", "/api/schedules/cleanup/pause");
+  return waiting;
 }
 
 /** Attempts of the last day, more of them at noon than at night. */

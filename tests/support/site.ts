@@ -2,12 +2,10 @@
 
 import type { Server } from "node:http";
 import { createAdaptorServer } from "@hono/node-server";
-import type { Page } from "playwright-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
 import { close, listen } from "../../dev/listen.js";
-import { openPage, type PageOptions, startBrowser } from "./browser.js";
+import { openSession, type SessionOptions, startBrowser } from "./browser.js";
 import { createWorld, KEYS, type World, type WorldOptions } from "./world.js";
-
-type Session = Exclude<PageOptions["storageState"], string | undefined>;
 
 export interface Site {
   world: World;
@@ -15,10 +13,10 @@ export interface Site {
   /** What pages did that none may do. */
   faults: string[];
   /** Opens an empty page of nobody, whose links are relative to the site. */
-  open(options?: PageOptions): Promise<Page>;
+  open(options?: SessionOptions): Promise<Page>;
   /** Opens this path of the dashboard for whoever has the secret; an admin if none is given. */
-  visit(path: string, options?: PageOptions & { secret?: string }): Promise<Page>;
-  /** Closes what the tests have opened. */
+  visit(path: string, options?: SessionOptions & { secret?: string }): Promise<Page>;
+  /** Closes what the tests have opened; whoever is signed in stays so. */
   closePages(): Promise<void>;
   close(): Promise<void>;
 }
@@ -36,38 +34,48 @@ export async function startSite(options: WorldOptions): Promise<Site> {
     createWorld({ ...options, env: { PUBLIC_URL: origin, ...options.env } }),
     startBrowser(),
   ]);
-  const faults: string[] = [];
-  const sessions = new Map<string, Session>();
-  const open = (more: PageOptions = {}) => openPage(browser, faults, { baseURL: origin, ...more });
-  const sessionOf = async (secret: string): Promise<Session> => {
-    const page = await open();
-    await page.goto("/dashboard");
-    await signIn(page, secret);
-    const state = await page.context().storageState();
-    await page.context().close();
-    return state;
-  };
   return {
     world,
     origin,
-    faults,
-    open,
-    async visit(path, { secret = KEYS.admin, ...more } = {}) {
-      const storageState = sessions.get(secret) ?? (await sessionOf(secret));
-      sessions.set(secret, storageState);
-      const page = await open({ storageState, ...more });
-      await page.goto(`/dashboard${path}`);
-      return page;
-    },
-    closePages: async () => {
-      await Promise.all(browser.contexts().map((context) => context.close()));
-    },
+    ...visitsOf(browser, origin),
     async close() {
       await browser.close();
       await close(server);
       await world.close();
     },
   };
+}
+
+function visitsOf(browser: Browser, origin: string): Omit<Site, "world" | "origin" | "close"> {
+  const faults: string[] = [];
+  const openAt = (options: SessionOptions) =>
+    openSession(browser, faults, { baseURL: origin, ...options });
+  // One for each caller and kind of screen: they are slower to open than pages.
+  const sessions = new Map<string, Promise<BrowserContext>>();
+  return {
+    faults,
+    open: async (options = {}) => (await openAt(options)).newPage(),
+    async visit(path, { secret = KEYS.admin, ...options } = {}) {
+      const name = JSON.stringify([secret, options]);
+      const session = sessions.get(name) ?? openAt(options).then((each) => signedIn(each, secret));
+      sessions.set(name, session);
+      const page = await (await session).newPage();
+      await page.goto(`/dashboard${path}`);
+      return page;
+    },
+    async closePages() {
+      const pages = browser.contexts().flatMap((context) => context.pages());
+      await Promise.all(pages.map((page) => page.close()));
+    },
+  };
+}
+
+async function signedIn(session: BrowserContext, secret: string): Promise<BrowserContext> {
+  const answer = await session.request.post("/dashboard/login", {
+    form: { key: secret, next: "" },
+  });
+  if (!answer.ok()) throw new Error(`signing in is answered with ${answer.status()}`);
+  return session;
 }
 
 /** Signs in at the form that the page shows, and waits for what follows. */
