@@ -1,9 +1,9 @@
 /** Reads what the production statements cost, from EXPLAIN, without keeping what they do. */
 
 import type { SQL } from "drizzle-orm";
-import { PgDialect } from "drizzle-orm/pg-core";
 import type pg from "pg";
 import type { Database } from "../src/storage/client.js";
+import { toQuery } from "../src/storage/to-query.js";
 
 /** What one statement touched. */
 export interface Cost {
@@ -14,8 +14,6 @@ export interface Cost {
   walBytes: number;
   executionMs: number;
 }
-
-const dialect = new PgDialect();
 
 /**
  * Runs whatever statement `call` sends under EXPLAIN ANALYZE, and rolls it back.
@@ -40,7 +38,7 @@ export async function explain(
   };
   await call(capture).catch(() => undefined);
   if (!sent) throw new Error("the call sent no statement");
-  const { sql, params } = dialect.sqlToQuery(sent);
+  const { sql, params } = toQuery(sent);
   await client.query("begin");
   try {
     const { rows } = await client.query<{ "QUERY PLAN": ExplainedPlan[] }>(

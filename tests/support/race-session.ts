@@ -1,12 +1,12 @@
 /** The production statements on a session of the test, so that a race can be stopped half-way. */
 
 import type { SQL } from "drizzle-orm";
-import { PgDialect } from "drizzle-orm/pg-core";
 import type pg from "pg";
 import type { Store } from "../../src/core/ports.js";
 import type { Database } from "../../src/storage/client.js";
 import { pgRefusalOf, StatementRefusedError } from "../../src/storage/pg-error.js";
 import { createStore } from "../../src/storage/store.js";
+import { toQuery } from "../../src/storage/to-query.js";
 
 /** Turns a piece of a production statement into something else; a control takes its guard away. */
 export interface Edit {
@@ -36,9 +36,8 @@ export function pauseBefore(statement: string) {
 
 /** The production store on sessions of the test; a batch has no transaction of its own. */
 export function storeOn(client: pg.ClientBase | pg.Pool, edits: Edit[] = []): Store {
-  const dialect = new PgDialect();
   const run = async <Row>(statement: SQL): Promise<Row[]> => {
-    const { sql: text, params } = dialect.sqlToQuery(statement);
+    const { sql: text, params } = toQuery(statement);
     try {
       const ownEdits = edits.filter((edit) => text.startsWith(`/* ${edit.statement} */`));
       for (const { pause } of ownEdits) await pause?.();

@@ -1,11 +1,11 @@
 /** What the statements of a sweep cost: their plans, run for real and rolled back. */
 
 import type { SQL } from "drizzle-orm";
-import { PgDialect } from "drizzle-orm/pg-core";
 import type { Store } from "../../src/core/ports.js";
 import type { SweepType } from "../../src/core/sweep.js";
 import type { Database } from "../../src/storage/client.js";
 import { createStore } from "../../src/storage/store.js";
+import { toQuery } from "../../src/storage/to-query.js";
 import type { SweepWorld } from "./sweep-world.js";
 
 /** One statement's cost. */
@@ -31,10 +31,9 @@ export async function costOf(
   call: (store: Store) => Promise<unknown>,
 ): Promise<Cost> {
   const client = await world.database.pg.connect();
-  const dialect = new PgDialect();
   const cost: Cost = { pages: 0, scanned: [] };
   const run = async (statement: SQL): Promise<never[]> => {
-    const { sql: text, params } = dialect.sqlToQuery(statement);
+    const { sql: text, params } = toQuery(statement);
     const { rows } = await client.query(`explain (analyze, buffers, format json) ${text}`, params);
     const [{ Plan: root }] = (rows[0] as { "QUERY PLAN": [{ Plan: PlanNode }] })["QUERY PLAN"];
     cost.pages += root["Shared Hit Blocks"] + root["Shared Read Blocks"];
