@@ -4,17 +4,9 @@
  * Run: npm run bench -- [rows]   (default 1,000 and 1,000,000; a million takes about a minute)
  */
 
-import { mkdtemp } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import pg from "pg";
 import { v7 as uuidv7 } from "uuid";
-import { startNeon } from "../dev/neon/server.js";
-import { startPostgres } from "../dev/postgres/embedded.js";
-import { readMigrations } from "../src/cli/read-migrations.js";
 import type { JobFilter } from "../src/core/listing.js";
 import type { Database } from "../src/storage/client.js";
-import { migrate } from "../src/storage/migrate.js";
 import { claim } from "../src/storage/sql/claim.js";
 import { claimDue } from "../src/storage/sql/claim-due.js";
 import { finish } from "../src/storage/sql/finish.js";
@@ -30,31 +22,18 @@ import { takeUnpublished } from "../src/storage/sql/take-unpublished.js";
 import { takeVanished } from "../src/storage/sql/take-vanished.js";
 import { type Cost, explain } from "./explain.js";
 import { fill } from "./fill.js";
+import { onStage } from "./stage.js";
 
 const sizes = process.argv.slice(2).map(Number).filter(Boolean);
 
 async function main(): Promise<void> {
-  const dataDir = await mkdtemp(join(tmpdir(), "antrean-bench-"));
-  const postgres = await startPostgres({ dataDir, persistent: false });
-  const neon = await startNeon({ databaseUrl: postgres.url });
-  const client = new pg.Client({ connectionString: postgres.url });
-  try {
-    await migrate(
-      { databaseUrl: postgres.url, databaseHttpUrl: neon.endpoint },
-      await readMigrations(),
-    );
-    await client.connect();
-    await client.query("set statement_timeout = 0");
+  await onStage({}, async ({ client }) => {
     for (const rows of sizes.length > 0 ? sizes : [1_000, 1_000_000]) {
       const named = await fill(client, rows);
       console.log(`\n${rows.toLocaleString("en")} rows, after vacuum`);
       for (const [name, call] of calls(named)) print(name, await explain(client, call));
     }
-  } finally {
-    await client.end();
-    await neon.close();
-    await postgres.stop();
-  }
+  });
 }
 
 function calls(named: {
