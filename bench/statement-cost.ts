@@ -5,17 +5,9 @@
  * beside 100,000 that wait. A million takes about a minute)
  */
 
-import { mkdtemp } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import pg from "pg";
 import { v7 as uuidv7 } from "uuid";
-import { startNeon } from "../dev/neon/server.js";
-import { startPostgres } from "../dev/postgres/embedded.js";
-import { readMigrations } from "../src/cli/read-migrations.js";
 import type { JobFilter } from "../src/core/listing.js";
 import type { Database } from "../src/storage/client.js";
-import { migrate } from "../src/storage/migrate.js";
 import { claim } from "../src/storage/sql/claim.js";
 import { claimDue } from "../src/storage/sql/claim-due.js";
 import { finish } from "../src/storage/sql/finish.js";
@@ -35,31 +27,18 @@ import { takeUnpublished } from "../src/storage/sql/take-unpublished.js";
 import { takeVanished } from "../src/storage/sql/take-vanished.js";
 import { type Cost, explain } from "./explain.js";
 import { fill, mixed, type Population } from "./fill.js";
+import { onStage } from "./stage.js";
 
 const sizes = process.argv.slice(2).map(Number).filter(Boolean);
 
 async function main(): Promise<void> {
-  const dataDir = await mkdtemp(join(tmpdir(), "antrean-bench-"));
-  const postgres = await startPostgres({ dataDir, persistent: false });
-  const neon = await startNeon({ databaseUrl: postgres.url });
-  const client = new pg.Client({ connectionString: postgres.url });
-  try {
-    await migrate(
-      { databaseUrl: postgres.url, databaseHttpUrl: neon.endpoint },
-      await readMigrations(),
-    );
-    await client.connect();
-    await client.query("set statement_timeout = 0");
+  await onStage({}, async ({ client }) => {
     for (const population of populations()) {
       const named = await fill(client, population);
       console.log(`\n${describe(population)}, after vacuum`);
       for (const [name, call] of calls(named)) print(name, await explain(client, call));
     }
-  } finally {
-    await client.end();
-    await neon.close();
-    await postgres.stop();
-  }
+  });
 }
 
 function populations(): Population[] {

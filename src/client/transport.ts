@@ -22,7 +22,7 @@ export interface TransportOptions {
 }
 
 export interface Call {
-  method: "GET" | "POST";
+  method: "GET" | "POST" | "PUT";
   /** Begins with `/api`. */
   path: string;
   /** JSON, written once: a key stands for one request, byte for byte. */

@@ -1,7 +1,8 @@
 /** The safety net: recovers leases, publishes what no message will wake, and cleans up. */
 
 import type { Ports } from "../core/ports.js";
-import { beginSweep, type SweepReport, type SweepRun } from "./begin-sweep.js";
+import { beginSweep, CALLS_RESERVED, type SweepReport, type SweepRun } from "./begin-sweep.js";
+import { type CleanUpRule, cleanUp } from "./clean-up.js";
 import { planSchedules } from "./plan-schedules.js";
 import { publishSwept } from "./publish-swept.js";
 import { rollUp } from "./roll-up.js";
@@ -12,7 +13,6 @@ const LEASES_PER_STATEMENT = 200;
 const MESSAGES_PER_STATEMENT = 500;
 const MESSAGES_PER_CALL = 100;
 const PROBES_PER_SWEEP = 100;
-const ROWS_PER_CLEANUP = 1000;
 /** One statement, five batches of 100 messages, and the mark of a failure. */
 const CALLS_PER_PUBLISHING = 1 + MESSAGES_PER_STATEMENT / MESSAGES_PER_CALL + 1;
 
@@ -36,7 +36,8 @@ export async function sweep(ports: Ports): Promise<SweepReport> {
   // Before retention, which leaves what was not counted.
   await step(run, "rollups", 1, () => countEnded(run));
   await step(run, "idempotency_records", 1, () => purgeIdempotencyRecords(run));
-  await step(run, "retention", 2, () => prune(run));
+  await step(run, "retention", 1, () => prune(run));
+  await step(run, "counters", 1, () => clean(run, "counters", 0));
   if (run.report.publishFailures > 0) await step(run, "run", CALLS_PER_RUN, () => runInSweep(run));
   const { failedSteps, refusedTypes, ...counts } = run.report;
   ports.log("sweep_finished", {
@@ -136,18 +137,16 @@ async function countEnded(run: SweepRun): Promise<void> {
   run.report.attemptsRolledUp += await rollUp(run.ports, () => run.hasRoomFor(1));
 }
 
+/** Deletes by one rule, and leaves a share of the calls that are left to the rules after it. */
+async function clean(run: SweepRun, rule: CleanUpRule, shareLeft: number): Promise<number> {
+  const callsKept = Math.max(1, Math.floor((run.callsLeft - CALLS_RESERVED) * shareLeft));
+  return cleanUp(run.ports, rule, () => run.hasRoomFor(callsKept));
+}
+
 async function purgeIdempotencyRecords(run: SweepRun): Promise<void> {
-  const purged = await run.ports.store.purgeIdempotencyRecords(ROWS_PER_CLEANUP);
-  run.report.idempotencyRecordsPurged += purged;
-  if (purged === ROWS_PER_CLEANUP) run.report.more = true;
+  run.report.idempotencyRecordsPurged += await clean(run, "idempotency_records", 2 / 3);
 }
 
 async function prune(run: SweepRun): Promise<void> {
-  const { retentionDays, deadLetterRetentionDays } = run.ports.settings;
-  const retention = { finishedDays: retentionDays, deadLetterDays: deadLetterRetentionDays };
-  const pruned = await run.ports.store.pruneJobs(retention, ROWS_PER_CLEANUP);
-  run.report.jobsPruned += pruned;
-  run.callsLeft -= 1;
-  const prunedCounters = await run.ports.store.pruneMonitoring(ROWS_PER_CLEANUP);
-  if (pruned === ROWS_PER_CLEANUP || prunedCounters >= ROWS_PER_CLEANUP) run.report.more = true;
+  run.report.jobsPruned += await clean(run, "retention", 1 / 2);
 }

@@ -11,7 +11,7 @@ export interface Migration {
 }
 
 /** The newest file in `drizzle/`; readiness compares the database with it. */
-export const LATEST_MIGRATION = "0002_takes";
+export const LATEST_MIGRATION = "0003_autovacuum";
 
 /** An arbitrary number that names our lock: migrators wait for each other. */
 const LOCK_KEY = 5_174_026_113;

@@ -94,12 +94,30 @@ describe("types, numbers and schedules", () => {
       code: 1,
       stderr: expect.stringContaining("schedule_exists"),
     });
+    expect(await schedules("edit", "nightly")).toMatchObject({ code: 2 });
+    const edited = await schedules("edit", "nightly", "--cron", "30 2 * * *", "--json");
+    expect(JSON.parse(edited.stdout)).toMatchObject({
+      cron: "30 2 * * *",
+      timeZone: "Asia/Jakarta",
+      type: "test.flaky",
+      payload: { n: 1 },
+      enabled: true,
+    });
+    const more = ["--payload", '{"n":2}', "--missed", "run_once", "--time-zone", "Asia/Tokyo"];
+    expect((await schedules("edit", "nightly", ...more)).stdout).toMatch(/30 2 .*Asia\/Tokyo/);
+    expect(await schedules("edit", "nightly", "--cron", "0 2 31 2 *")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("#/cron"),
+    });
     expect((await schedules("pause", "nightly")).stdout).toBe("nightly is paused\n");
-    expect((await schedules("list")).stdout).toMatch(/nightly +0 2 \* \* \* .* paused/);
+    expect((await schedules("list")).stdout).toMatch(/nightly +30 2 \* \* \* .* paused/);
+    // A paused one stays paused.
+    const stillPaused = await schedules("edit", "nightly", "--cron", "0 4 * * *", "--json");
+    expect(JSON.parse(stillPaused.stdout)).toMatchObject({ enabled: false, cron: "0 4 * * *" });
     expect((await schedules("resume", "nightly")).stdout).toBe("nightly goes on\n");
     expect((await schedules("show", "nightly")).stdout).toMatch(/next runs +\S+ 19:00:00, /);
     const [jobId = ""] = (await schedules("run", "nightly")).stdout.split(" ");
-    expect(await world.job(jobId)).toMatchObject({ type: "test.flaky", payload: { n: 1 } });
+    expect(await world.job(jobId)).toMatchObject({ type: "test.flaky", payload: { n: 2 } });
     expect((await schedules("delete", "nightly")).stdout).toBe("nightly is deleted\n");
     const gone = await schedules("delete", "nightly");
     expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining("not_found") });

@@ -1,9 +1,19 @@
 import { describe, expect, test } from "vitest";
-import { countByStatus, insertWaiting, sweepFor, sweepType, TYPE } from "../support/sweep-jobs.js";
+import {
+  countByStatus,
+  insertLost,
+  insertWaiting,
+  sweepFor,
+  sweepType,
+  TYPE,
+} from "../support/sweep-jobs.js";
 import { type SweepWorld, setUpSweeps } from "../support/sweep-world.js";
 import { KEYS, PUBLIC_URL } from "../support/world.js";
 
 const stage = setUpSweeps();
+
+/** Enough for each step once. */
+const FEW_CALLS = { SWEEP_MAX_CALLS: "15" };
 
 interface EndedJobs {
   count: number;
@@ -57,17 +67,24 @@ describe("retention", () => {
       ...(await insertEnded(world, { count: 5, status: "cancelled", daysAgo: 13.99 })),
       ...(await insertEnded(world, { count: 5, status: "dead_letter", daysAgo: 89.99 })),
     ];
+    // However long ago a job was made: it stays while it lives.
     const waiting = await insertWaiting(world, { count: 5, dueInSeconds: 3600 });
+    const running = await insertLost(world, { count: 5, expiredSecondsAgo: -3600 });
+    const live = [...waiting, ...running];
+    await world.query(
+      "update jobs set created_at = now() - interval '400 days' where id = any($1)",
+      [live],
+    );
 
     expect(await world.sweep()).toMatchObject({ jobsPruned: 15, more: false });
-    expect(await leftIn(world, "jobs", "id")).toEqual(new Set([...kept, ...waiting]));
+    expect(await leftIn(world, "jobs", "id")).toEqual(new Set([...kept, ...live]));
     for (const table of ["job_attempts", "job_effects", "job_events"]) {
       expect(await leftIn(world, table), table).toEqual(new Set(kept));
     }
   });
 
-  test("many go in batches of a thousand, the oldest first, and the sweep says that there are more", async () => {
-    const world = await stage.start({ jobs: [sweepType()] });
+  test("many go in batches of a thousand, the oldest first, and a sweep without calls left says that there are more", async () => {
+    const world = await stage.start({ jobs: [sweepType()], env: FEW_CALLS });
     await insertEnded(world, { count: 900, status: "completed", daysAgo: 20 });
     const old = await insertEnded(world, { count: 900, status: "completed", daysAgo: 30 });
     expect(await world.sweep()).toMatchObject({ jobsPruned: 1000, more: true });
@@ -77,6 +94,51 @@ describe("retention", () => {
     for (const table of ["job_attempts", "job_effects", "job_events"]) {
       expect(await leftIn(world, table), table).toEqual(new Set());
     }
+  });
+
+  test("a day's jobs, records and counters all go in one sweep a day (U03)", async () => {
+    const world = await stage.start({ jobs: [sweepType()] });
+    await insertEnded(world, { count: 4500, status: "completed", daysAgo: 20 });
+    await world.query(
+      `insert into idempotency_records (tenant, operation, idempotency_key, request_hash, owner,
+         response_status, response_json, created_at, expires_at)
+       select 'acme', 'op', n::text, 'hash', gen_random_uuid(), 202, '{}', now(), now()
+       from generate_series(1, 4500) as n`,
+    );
+    await world.query(
+      `insert into job_stats (minute, job_type, measure, label, shard, count)
+       select now() - interval '91 days' - make_interval(mins => n), 'test.sweep', 'attempt',
+         'completed', 0, 1 from generate_series(1, 4500) as n
+       union all select now() - interval '89 days', 'test.sweep', 'attempt', 'completed', 0, 1`,
+    );
+    expect(await world.sweep()).toMatchObject({
+      idempotencyRecordsPurged: 4500,
+      jobsPruned: 4500,
+      more: false,
+    });
+    for (const table of ["jobs", "job_attempts", "job_effects", "job_events"]) {
+      expect(await leftIn(world, table, table === "jobs" ? "id" : "job_id"), table).toEqual(
+        new Set(),
+      );
+    }
+    const counters = await world.query("select 1 from job_stats where label = 'completed'");
+    expect(counters).toHaveLength(1);
+  });
+
+  test("what it leaves behind is vacuumed early, in every table that it takes rows from", async () => {
+    const world = await stage.start({ jobs: [sweepType()] });
+    const tables = await world.query<{ relname: string }>(
+      `select relname from pg_class
+       where reloptions @> '{autovacuum_vacuum_scale_factor=0.05}' order by relname`,
+    );
+    expect(tables.map(({ relname }) => relname)).toEqual([
+      "idempotency_records",
+      "job_attempts",
+      "job_effects",
+      "job_events",
+      "job_stats",
+      "jobs",
+    ]);
   });
 
   test("a replay beside the pruning either saves its job or finds none", async () => {
@@ -165,7 +227,7 @@ describe("idempotency records", () => {
   });
 
   test("many expired ones go in batches of a thousand; live ones stay", async () => {
-    const world = await stage.start({ jobs: [sweepType()] });
+    const world = await stage.start({ jobs: [sweepType()], env: FEW_CALLS });
     await world.query(
       `insert into idempotency_records (tenant, operation, idempotency_key, request_hash, owner,
          response_status, response_json, created_at, expires_at)

@@ -35,7 +35,10 @@ const TIMEOUT_MS = 120_000;
 function faultsAt(number: number): readonly PointFault[] {
   if (process.env.CRASH_FAULTS === "all") return POINT_FAULTS;
   const others = POINT_FAULTS.filter((fault) => !fault.startsWith("crash"));
-  const other = number % OTHER_FAULT_EVERY === 0 ? others[(number / OTHER_FAULT_EVERY) % others.length] : undefined;
+  const other =
+    number % OTHER_FAULT_EVERY === 0
+      ? others[(number / OTHER_FAULT_EVERY) % others.length]
+      : undefined;
   return [number % 2 === 0 ? "crash_before" : "crash_after", ...(other ? [other] : [])];
 }
 

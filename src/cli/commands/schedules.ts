@@ -2,27 +2,17 @@
 
 import type { Command } from "commander";
 import type { AcceptedJob } from "../../client/client.js";
-import { jsonText } from "../job-text.js";
 import { type JsonOptions, requireJsonText, withJson } from "../json-input.js";
-import { fields, instant, plain, table } from "../paint.js";
+import { instant, table } from "../paint.js";
+import {
+  pathOf,
+  type Schedule,
+  type ScheduleDetail,
+  showDetail,
+  type TenantOption,
+} from "../schedule-text.js";
 import type { Action, Session } from "../session.js";
-
-interface Schedule {
-  name: string;
-  tenant: string;
-  cron: string;
-  timeZone: string;
-  type: string;
-  payload: unknown;
-  enabled: boolean;
-  missedRunPolicy: string;
-  nextRunAt: string | null;
-  lastRunAt: string | null;
-}
-
-interface ScheduleDetail extends Schedule {
-  nextTimes: string[];
-}
+import { addEditSchedule } from "./edit-schedule.js";
 
 interface CreateOptions extends JsonOptions {
   cron: string;
@@ -30,10 +20,6 @@ interface CreateOptions extends JsonOptions {
   timeZone?: string;
   missed?: string;
   paused?: boolean;
-}
-
-interface TenantOption {
-  tenant?: string;
 }
 
 export function addSchedules(program: Command, action: Action): void {
@@ -60,6 +46,7 @@ export function addSchedules(program: Command, action: Action): void {
       "\nExample:\n  $ antrean schedules create nightly --cron '0 2 * * *' --type cleanup --payload '{}'",
     )
     .action(action(createSchedule));
+  addEditSchedule(ofOne("edit", "Change what recurs, or when"), action);
   ofOne("pause", "Hold a schedule back").action(action(switchTo("pause")));
   ofOne("resume", "Let a paused schedule go on").action(action(switchTo("resume")));
   ofOne("run", "Create one of its jobs now").action(action(runSchedule));
@@ -125,25 +112,4 @@ async function deleteSchedule(
 ): Promise<void> {
   await session.api().delete(pathOf(name, "", options));
   session.show({ name, deleted: true }, () => `${name} is deleted\n`);
-}
-
-function pathOf(name: string, verb: string, { tenant }: TenantOption): string {
-  const query = tenant === undefined ? "" : `?${new URLSearchParams({ tenant })}`;
-  return `/api/schedules/${encodeURIComponent(name)}${verb}${query}`;
-}
-
-function showDetail({ paint, show }: Session, schedule: ScheduleDetail): void {
-  show(schedule, (shown) =>
-    fields(paint, [
-      ["name", shown.name],
-      ["tenant", shown.tenant],
-      ["cron", `${plain(shown.cron)} (${shown.timeZone})`],
-      ["type", shown.type],
-      ["payload", jsonText(shown.payload)],
-      ["state", shown.enabled ? paint("green", "runs") : paint("yellow", "paused")],
-      ["missed", shown.missedRunPolicy],
-      ["last run", instant(shown.lastRunAt)],
-      ["next runs", shown.nextTimes.map(instant).join(", ")],
-    ]),
-  );
 }
