@@ -66,11 +66,7 @@ export const DATABASE_SCENARIOS: Scenarios = {
     expect(tables).toContainEqual(expect.objectContaining({ table: "job_attempts" }));
     const overdue = page.query();
     expect(await overdue()).toMatchObject([{ overdue: "1500" }]);
-    const sweep = page.command();
-    const first = await sweep();
-    expect(first.stdout).toContain("jobs pruned: 1000");
-    expect(first.stdout).toContain("there is more");
-    expect((await sweep()).stdout).toContain("jobs pruned: 500");
+    expect((await page.command()()).stdout).toContain("jobs pruned: 1500");
     expect(await overdue()).toMatchObject([{ overdue: "0", counted_to: expect.any(Date) }]);
   },
 };
