@@ -46,6 +46,8 @@ export interface Schedule extends Recurrence {
   updatedAt: string;
   /** The next slot as far as a sweep has worked it out. */
   plannedNextAt: string | null;
+  /** Slots from here on have no job yet. */
+  planFrom: string;
   /** The database's clock at this reading. */
   readAt: string;
 }

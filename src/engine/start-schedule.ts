@@ -14,9 +14,7 @@ import { scheduledTypes } from "./scheduled-types.js";
 export async function startSchedule(ports: Ports, schedule: Schedule): Promise<void> {
   if (!schedule.enabled) return;
   try {
-    // Read in the very statement that stored it, so this is where its planning begins.
-    const due = { ...schedule, planFrom: schedule.readAt };
-    const plan = planSchedule(ports, due, Number.POSITIVE_INFINITY);
+    const plan = planSchedule(ports, schedule, Number.POSITIVE_INFINITY);
     await publishAfterCommit(ports, await ports.store.makeSlots([plan], scheduledTypes(ports)));
   } catch (error) {
     ports.log("sweep_step_failed", { step: "schedules", error: String(error) });

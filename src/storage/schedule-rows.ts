@@ -43,7 +43,7 @@ export const scheduleJson = (alias: SQL): SQL => sql`jsonb_build_object(
   'plannedNextAt', ${instantText(sql`coalesce(
     (select min(slot) from unnest(${alias}.planned_slots) slot where slot > now()),
     case when ${alias}.plan_from > now() then ${alias}.plan_from end)`)},
-  'readAt', ${instantText(sql`now()`)})`;
+  'planFrom', ${instantText(sql`${alias}.plan_from`)}, 'readAt', ${instantText(sql`now()`)})`;
 
 /** A parameter for `scheduledType`. */
 export function typesByName(types: readonly ScheduledType[]): string {

@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
-import type { Store } from "../../src/core/ports.js";
-import type { Recurrence, ScheduleChange, SlotPlan } from "../../src/core/schedule.js";
+import type { Store, Trigger } from "../../src/core/ports.js";
+import type { NewSchedule, Recurrence, ScheduleChange, SlotPlan } from "../../src/core/schedule.js";
+import { changeSchedule } from "../../src/engine/change-schedule.js";
+import { createSchedule } from "../../src/engine/create-schedule.js";
 import { planSchedules } from "../../src/engine/plan-schedules.js";
 import { setUpRace } from "../support/race.js";
 import { INTERVAL_SECONDS, portsOver, report } from "../support/schedules.js";
@@ -25,14 +27,14 @@ const EDIT: ScheduleChange = {
 };
 
 const plan = (store = race.store) => planSchedules(portsOver(store, report), 500);
-const create = () =>
-  race.store.createSchedule({
-    ...EVERY_FIVE,
-    id: randomUUID(),
-    tenant: "acme",
-    name: REF.name,
-    enabled: true,
-  });
+const newSchedule = (): NewSchedule => ({
+  ...EVERY_FIVE,
+  id: randomUUID(),
+  tenant: "acme",
+  name: REF.name,
+  enabled: true,
+});
+const create = () => race.store.createSchedule(newSchedule());
 const change = (what: ScheduleChange, store = race.store) =>
   store.changeSchedule(REF, what, { actionId: randomUUID(), actor: ACTOR, reason: null });
 const slots = () =>
@@ -153,6 +155,35 @@ test("a claim that waits for a pause finds its job cancelled", async () => {
   await held.commit();
   expect((await claim).kind).not.toBe("claimed");
   expect((await slots()).map(({ status }) => status)).not.toContain("processing");
+});
+
+test("a create and an edit whose answers are lost plan their first slots all the same (I5)", async () => {
+  const trigger = { publishMany: async () => ({ failed: [], calls: 1 }) } as unknown as Trigger;
+  const ports = { ...portsOver(race.store, report), trigger };
+  const request = { ...EVERY_FIVE, name: REF.name, enabled: true };
+  race.database.neon.setFault({ action: "lose-answer", nth: 1 });
+  expect(await createSchedule(ports, ACTOR, request, 1)).toMatchObject({ kind: "created" });
+  const first = await slots();
+  expect(first.length).toBeGreaterThan(0);
+
+  race.database.neon.setFault({ action: "lose-answer", nth: 1 });
+  expect(await changeSchedule(ports, ACTOR, REF, EDIT, 1)).toMatchObject({ kind: "changed" });
+  const edited = (await slots()).filter(({ revision }) => revision === 2);
+  expect(edited.length).toBeGreaterThan(0);
+  expect(await duplicates()).toEqual([]);
+});
+
+test("a create that is repeated while its first try is under way gives that schedule (I5)", async () => {
+  const schedule = newSchedule();
+  const held = await race.begin();
+  const first = await held.store.createSchedule(schedule);
+  const [repeat, rival] = [race.store.createSchedule(schedule), create()];
+  await race.waiting(2);
+  await held.commit();
+
+  expect(await repeat).toMatchObject({ id: schedule.id, planFrom: first?.planFrom });
+  expect(await rival).toBeNull();
+  expect(await race.count("schedules")).toBe(1);
 });
 
 test("a repeated change is the same change (I5)", async () => {

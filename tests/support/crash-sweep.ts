@@ -20,8 +20,6 @@ const HOUSEKEEPING = new Set([
   ...["store.recordSweep", "store.takeAlerts", "store.dueSchedules", "store.rollUpStats"],
   ...["store.purgeIdempotencyRecords", "store.pruneJobs", "store.pruneMonitoring"],
 ]);
-/** Its repeat comes too late to plan the first slots, which leaves them to a sweep. */
-const LEFT_TO_SWEEPS = new Set(["store.createSchedule"]);
 /** Later than most calls of any scenario; a fault beyond the last call strikes nothing. */
 const LATE_CALL = 20;
 const OTHER_FAULT_EVERY = 3;
@@ -100,7 +98,7 @@ async function strike(
     const call = clean.calls[number - 1] ?? "";
     const run = await theatre.play(scenario, [{ number, fault }]);
     // What a client repeats by itself costs nothing but that call.
-    const isFree = fault === "repeat" && !LEFT_TO_SWEEPS.has(call);
+    const isFree = fault === "repeat";
     const costs = costsOf(run, clean, isFree ? 0 : 1);
     if (isFree && run.attempts !== clean.attempts) costs.push("another attempt");
     const faults = [...run.faults, ...costs];

@@ -24,7 +24,8 @@ const overdue = sql`next_trigger_at is not null and triggered_at is not null`;
  *
  * Shape:  in a type that moves, messages that wait behind flow control look the same, so at most
  *         10 + a tenth of its claims since the last sweep; in a silent one none until a claim has
- *         followed its probe, and then a full batch.
+ *         followed its probe, and then a full batch. With ten messages for each claim, an honest
+ *         backlog of an hour sent more messages than it ran jobs.
  * Guard:  still overdue once the row's lock is held; the allowance is shared out on the type's row.
  * Locks:  rows of type_state in order of their types, then jobs, skipping locked ones.
  * Repeat: finds its own take and gives its messages again; shares out no second allowance.
