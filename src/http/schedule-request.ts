@@ -41,6 +41,7 @@ export const scheduleQuerySchema = z.object({
     .string()
     .min(1)
     .max(100)
+    .refine((name) => !name.includes("\0"), "must not contain U+0000")
     .optional()
     .describe("Whose schedule, where an admin sees several of one name."),
 });
