@@ -84,6 +84,9 @@ async function countWrites(): Promise<void> {
     end $$`);
 }
 
+/** 503 for a state, and not for a request: a job that may come yet, sweeps that do not come. */
+const STATES = ["job_unknown", "not_ready"];
+
 let sent = 0;
 /** Counts after the latest request. */
 let written: Record<string, string> = {};
@@ -137,8 +140,7 @@ function refusalFaults(
   const faults: string[] = [];
   if (headers.get("content-type") !== "application/problem+json") faults.push("not a problem");
   if (request.method !== "HEAD" && !(String(code) in PROBLEMS)) faults.push(`code ${code}`);
-  // QStash is asked to come again for a job that it may be too early for.
-  if (status >= 500 && code !== "job_unknown") faults.push("a client can cause this");
+  if (status >= 500 && !STATES.includes(String(code))) faults.push("a client can cause this");
   return faults;
 }
 
