@@ -47,7 +47,13 @@ export const scheduleParamsSchema = z.object({
 
 export const scheduleQuerySchema = z.object({
   tenant: z
-    .optional(z.string().check(z.minLength(1), z.maxLength(100)))
+    .optional(
+      z.string().check(
+        z.minLength(1),
+        z.maxLength(100),
+        z.refine((name) => !name.includes("\0"), "must not contain U+0000"),
+      ),
+    )
     .check(z.describe("Whose schedule, where an admin sees several of one name.")),
 });
 

@@ -120,6 +120,8 @@ test("another tenant's schedule is a 404 on every path, and an admin names the t
   await world.request("POST", "/api/schedules", { secret: KEYS.globex, body: NIGHTLY });
   expect((await asAdmin("")).status).toBe(404);
   expect(await (await asAdmin("?tenant=globex")).json()).toMatchObject({ tenant: "globex" });
+  // No tenant can have this name, nor any text column this character.
+  expect((await asAdmin("?tenant=%00")).status).toBe(400);
 });
 
 test("what cannot be is refused at once, with its place (P05)", async () => {
