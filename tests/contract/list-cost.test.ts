@@ -4,7 +4,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { explain } from "../../bench/explain.js";
 import { fill } from "../../bench/fill.js";
 import type { JobFilter, ListPosition } from "../../src/core/listing.js";
+import type { Database } from "../../src/storage/client.js";
+import { groupDeadLetters } from "../../src/storage/sql/group-dead-letters.js";
 import { listJobs } from "../../src/storage/sql/list-jobs.js";
+import { readRecent } from "../../src/storage/sql/read-recent.js";
 import { readStats } from "../../src/storage/sql/read-stats.js";
 import { readTimeline } from "../../src/storage/sql/read-timeline.js";
 import { createTestDatabase, type TestDatabase } from "../support/database.js";
@@ -97,6 +100,19 @@ describe.each([
     const cost = await explain(client, (db) => readStats(db, actor, COUNT_MAX));
     expect(rowsRead(cost.plan)).toBeLessThanOrEqual(5 * COUNT_MAX);
     expect(cost.buffers).toBeLessThanOrEqual(5 * COUNT_MAX);
+  });
+
+  test("what the dashboard's first page and its dead letters are made of reads little (S07)", async () => {
+    const buckets = { count: 12, seconds: 300 };
+    const { tenant } = actor;
+    for (const read of [
+      (db: Database) => readRecent(db, tenant, buckets, COUNT_MAX),
+      (db: Database) => groupDeadLetters(db, tenant, COUNT_MAX),
+    ]) {
+      const cost = await explain(client, read);
+      expect(rowsRead(cost.plan)).toBeLessThanOrEqual(5 * COUNT_MAX);
+      expect(cost.buffers).toBeLessThanOrEqual(5 * COUNT_MAX);
+    }
   });
 
   test.each([
