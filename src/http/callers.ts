@@ -54,6 +54,6 @@ export function unauthorized(detail: string): Problem {
 }
 
 /** Gives the token of `Authorization: Bearer <token>`, or undefined. */
-function bearerToken(headers: Headers): string | undefined {
+export function bearerToken(headers: Headers): string | undefined {
   return /^Bearer +(\S+)$/i.exec(headers.get("Authorization")?.trim() ?? "")?.[1];
 }

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { bearerToken, createKeyring } from "../../src/http/secrets.js";
+import { createKeyring } from "../../src/core/access.js";
+import { bearerToken } from "../../src/http/callers.js";
 
 const SECRETS = ["first-secret-0000000", "second-secret-000000", "third-secret-0000000"];
 const DIGEST_BYTES = 32;
