@@ -1,7 +1,7 @@
 /** Changing things through a real browser, and who cannot make a browser change them. */
 
 import { createServer } from "node:http";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { close, listen } from "../../dev/listen.js";
 import { FatalError } from "../../src/core/define-job.js";
@@ -48,26 +48,20 @@ async function deadLetter(more: Record<string, unknown> = {}): Promise<string> {
 }
 
 /** Goes on by the Tab key alone until this has the focus, visibly, and presses Enter. */
-async function press(
-  page: Page,
-  role: "link" | "button" | "summary",
-  name: string | RegExp,
-): Promise<void> {
-  const wanted =
-    role === "summary"
-      ? page.locator("summary", { hasText: name })
-      : page.getByRole(role, { name, exact: true });
+async function press(page: Page, wanted: Locator): Promise<void> {
   await wanted.waitFor();
   for (let tabs = 0; tabs < 60; tabs++) {
     await page.keyboard.press("Tab");
-    const isThere = await wanted.evaluate((element) => element === document.activeElement);
-    if (!isThere) continue;
-    const outline = await wanted.evaluate((element) => getComputedStyle(element).outlineStyle);
-    expect(outline, `focus on ${name}`).not.toBe("none");
+    const focus = await wanted.evaluate((element) => ({
+      isHere: element === document.activeElement,
+      outline: getComputedStyle(element).outlineStyle,
+    }));
+    if (!focus.isHere) continue;
+    expect(focus.outline).not.toBe("none");
     await page.keyboard.press("Enter");
     return;
   }
-  throw new Error(`no Tab leads to ${name}`);
+  throw new Error("no Tab leads there");
 }
 
 describe("dead letters", () => {
@@ -86,7 +80,6 @@ describe("dead letters", () => {
     await page.clock.install();
     await page.getByLabel(/Reason/).fill("The ledger is open");
     await page.getByRole("button", { name: "Replay them" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Replay them" }).click();
     await page.waitForURL(/\/replays\//);
     expect(await main(page)).toMatch(/0 of 2 jobs ended again.*1 were skipped/s);
     isRepaired = true;
@@ -101,14 +94,14 @@ describe("dead letters", () => {
     await page.goto("/dashboard");
     await page.keyboard.type(KEYS.acme);
     await page.keyboard.press("Enter");
-    await press(page, "link", "Dead letters");
+    await press(page, page.getByRole("link", { name: "Dead letters", exact: true }));
     await page.waitForURL(/dead-letters$/);
-    await press(page, "link", /^[0-9a-f]{8}….{6}$/);
+    await press(page, page.locator(`main a[href$="/jobs/${jobId}"]`));
     await page.waitForURL(`**/jobs/${jobId}`);
-    await press(page, "summary", "Replay…");
+    await press(page, page.locator("summary", { hasText: "Replay" }));
     await page.keyboard.press("Tab");
     await page.keyboard.type("from the keyboard");
-    await press(page, "button", "Replay");
+    await press(page, page.getByRole("button", { name: "Replay" }));
     await page.getByText("Queued again.").waitFor();
     expect(await statusOf(jobId)).toBe("queued");
   });
@@ -147,7 +140,7 @@ test("a type is paused with a reason and resumed, and what it says is so", async
   await row.getByLabel(/Reason/).fill("The provider is down");
   await row.getByRole("button", { name: "Pause" }).click();
   await page.getByText("Paused.", { exact: true }).waitFor();
-  expect(await row.textContent()).toMatch(/paused.*by ops: The provider is down/s);
+  expect(await row.textContent()).toMatch(/paused.*by ops:? The provider is down/s);
   const jobId = await world.create("test.mails", {});
   await world.qstash.deliverDue();
   expect(await statusOf(jobId)).toBe("queued");
@@ -165,13 +158,11 @@ test("a schedule is paused, resumed and run now", async () => {
   const page = await site.visit("/schedules", { secret: KEYS.acme });
   const row = page.getByRole("row", { name: /nightly/ });
   await row.getByRole("button", { name: "Pause" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "Pause" }).click();
   await page.getByText("Paused.", { exact: true }).waitFor();
   expect(await row.textContent()).toContain("paused");
   await row.getByRole("button", { name: "Resume" }).click();
   await page.getByText("Resumed.", { exact: true }).waitFor();
   await row.getByRole("button", { name: "Run now" }).click();
-  await page.getByRole("dialog").getByRole("button", { name: "Run now" }).click();
   await page.waitForURL(/\/jobs\//);
   await page.getByText("This job was made now").waitFor();
 });
