@@ -107,29 +107,19 @@ describe("dead letters", () => {
   });
 });
 
-describe("a job", () => {
-  test("that waits is cancelled with a reason, and replayed from there", async () => {
-    const jobId = await site.world.create("test.mails", {}, { delaySeconds: 3600 });
-    const page = await site.visit(`/jobs/${jobId}`, { secret: KEYS.acme });
-    await page.locator("summary", { hasText: "Cancel" }).click();
-    await page.getByLabel(/Reason/).fill("not needed");
-    await page.getByRole("button", { name: "Cancel" }).click();
-    await page.getByText("Cancelled.", { exact: true }).waitFor();
-    expect(await main(page)).toMatch(/Cancelled by acme\s*not needed/);
-    expect(await statusOf(jobId)).toBe("cancelled");
-    await page.locator("summary", { hasText: "Replay" }).click();
-    await page.getByRole("button", { name: "Replay" }).click();
-    await page.getByText("Queued again.").waitFor();
-    expect(await statusOf(jobId)).toBe("queued");
-  });
-
-  test("is not changed by a key that may only read", async () => {
-    const jobId = await deadLetter();
-    for (const path of [`/jobs/${jobId}`, "/dead-letters", "/types", "/schedules"]) {
-      const page = await site.visit(path, { secret: KEYS.acmeReader });
-      expect(await page.locator("main form[method=post]").count(), path).toBe(0);
-    }
-  });
+test("a job that waits is cancelled with a reason, and replayed from there", async () => {
+  const jobId = await site.world.create("test.mails", {}, { delaySeconds: 3600 });
+  const page = await site.visit(`/jobs/${jobId}`, { secret: KEYS.acme });
+  await page.locator("summary", { hasText: "Cancel" }).click();
+  await page.getByLabel(/Reason/).fill("not needed");
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByText("Cancelled.", { exact: true }).waitFor();
+  expect(await main(page)).toMatch(/Cancelled by acme\s*not needed/);
+  expect(await statusOf(jobId)).toBe("cancelled");
+  await page.locator("summary", { hasText: "Replay" }).click();
+  await page.getByRole("button", { name: "Replay" }).click();
+  await page.getByText("Queued again.").waitFor();
+  expect(await statusOf(jobId)).toBe("queued");
 });
 
 test("a type is paused with a reason and resumed, and what it says is so", async () => {
@@ -167,98 +157,40 @@ test("a schedule is paused, resumed and run now", async () => {
   await page.getByText("This job was made now").waitFor();
 });
 
-describe("nothing changes", () => {
-  /** Everything that a change would touch. */
-  async function everything(): Promise<string> {
-    const tables = ["jobs", "job_events", "job_effects", "schedules", "type_state"];
-    const texts = tables.map((table) => `select '${table}' as name, t::text from ${table} t`);
-    const { rows } = await site.world.database.pg.query(
-      `${texts.join(" union all ")} order by 1, 2`,
-    );
-    return JSON.stringify(rows);
+/** Everything that a change would touch. */
+async function everything(): Promise<string> {
+  const tables = ["jobs", "job_events", "job_effects", "schedules", "type_state"];
+  const texts = tables.map((table) => `select '${table}' as name, t::text from ${table} t`);
+  const { rows } = await site.world.database.pg.query(`${texts.join(" union all ")} order by 1, 2`);
+  return JSON.stringify(rows);
+}
+
+test("nothing changes by a form on another site, although the browser sends the session along", async () => {
+  const jobId = await deadLetter();
+  const page = await site.visit("/types");
+  // Even a form that knows the session's token is refused where it does not come from us.
+  const token = await page.locator("input[name=csrf]").first().inputValue();
+  const before = await everything();
+  const attacker = createServer((request, response) => {
+    const path = new URL(request.url ?? "", "http://x").searchParams.get("path");
+    response.setHeader("content-type", "text/html");
+    response.end(`<form method="post" action="${site.origin}/dashboard${path}">
+      <input name="csrf" value="${token}"><button>Win a prize</button></form>`);
+  });
+  // Another port of the same host: cookies do not tell ports apart, SameSite does not either.
+  const port = await listen(attacker, { port: 0, service: "the attacker" });
+  try {
+    for (const path of [`/jobs/${jobId}/replay`, "/types/test.mails/pause", "/logout", "/login"]) {
+      await page.goto(`http://127.0.0.1:${port}/?path=${path}`);
+      const [response] = await Promise.all([
+        page.waitForResponse(`${site.origin}/dashboard${path}`),
+        page.getByRole("button").click(),
+      ]);
+      expect(response.status(), path).toBe(403);
+      expect((await response.request().allHeaders()).cookie, path).toContain("antrean=");
+    }
+  } finally {
+    await close(attacker);
   }
-
-  test("by a form on another site, although the browser sends the session along", async () => {
-    const jobId = await deadLetter();
-    const page = await site.visit("/types");
-    const before = await everything();
-    const attacker = createServer((request, response) => {
-      const path = new URL(request.url ?? "", "http://x").searchParams.get("path");
-      response.setHeader("content-type", "text/html");
-      response.end(`<form method="post" action="${site.origin}/dashboard${path}">
-        <input name="csrf" value="${"0".repeat(64)}"><button>Win a prize</button></form>`);
-    });
-    // Another port of the same host: cookies do not tell ports apart, SameSite does not either.
-    const port = await listen(attacker, { port: 0, service: "the attacker" });
-    try {
-      for (const path of [
-        `/jobs/${jobId}/replay`,
-        "/types/test.mails/pause",
-        "/logout",
-        "/login",
-      ]) {
-        await page.goto(`http://127.0.0.1:${port}/?path=${path}`);
-        const [response] = await Promise.all([
-          page.waitForResponse(`${site.origin}/dashboard${path}`),
-          page.getByRole("button").click(),
-        ]);
-        expect(response.status(), path).toBe(403);
-        expect((await response.request().allHeaders()).cookie, path).toContain("antrean=");
-      }
-    } finally {
-      await close(attacker);
-    }
-    expect(await everything()).toBe(before);
-  });
-
-  test("without the session's token, nor with that of another session", async () => {
-    const jobId = await deadLetter();
-    const page = await site.visit(`/jobs/${jobId}`);
-    const other = await site.visit(`/jobs/${jobId}`, { secret: KEYS.acme });
-    const foreign = await other.locator("input[name=csrf]").first().inputValue();
-    const before = await everything();
-    for (const csrf of ["", foreign]) {
-      const status = await page.evaluate(
-        async ([path, token]) => {
-          const body = new URLSearchParams({ csrf: token ?? "", action: crypto.randomUUID() });
-          return (await fetch(`/dashboard${path}`, { method: "POST", body })).status;
-        },
-        [`/jobs/${jobId}/replay`, csrf],
-      );
-      expect(status).toBe(403);
-    }
-    expect(await everything()).toBe(before);
-  });
-
-  test("by following every link, and by a GET of what every form posts to (S04)", async () => {
-    await deadLetter();
-    await site.world.create("test.mails", {}, { delaySeconds: 3600 });
-    const body = { name: "nightly", cron: "30 3 * * *", type: "test.mails", payload: {} };
-    await site.world.request("POST", "/api/schedules", { body });
-    const page = await site.visit("");
-    const before = await everything();
-    const seen = new Set<string>();
-    const posts = new Set<string>();
-    for (const todo = [`${site.origin}/dashboard`]; todo.length > 0; ) {
-      const url = todo.pop() ?? "";
-      if (seen.has(url)) continue;
-      seen.add(url);
-      await page.goto(url);
-      const found = await page.evaluate(() => ({
-        links: [...document.links].map(({ href }) => href.replace(/#.*/, "")),
-        posts: [...document.forms]
-          .filter(({ method }) => method === "post")
-          .map((form) => form.getAttribute("action") ?? ""),
-      }));
-      todo.push(...found.links.filter((link) => link.startsWith(`${site.origin}/dashboard`)));
-      for (const action of found.posts) posts.add(action);
-    }
-    for (const url of posts) {
-      const response = await page.request.get(url, { maxRedirects: 0 });
-      expect(response.status(), url).toBeLessThan(500);
-    }
-    expect(seen.size).toBeGreaterThan(10);
-    expect(posts.size).toBeGreaterThan(5);
-    expect(await everything()).toBe(before);
-  });
+  expect(await everything()).toBe(before);
 });
