@@ -22,7 +22,8 @@ export function keepUpToDate(): void {
   const look = async (): Promise<void> => {
     const outcome = isBusy(main) ? "same" : await refresh(main).catch(() => "trouble" as const);
     tell(outcome === "trouble" ? "No answer from the server; trying again." : "");
-    pauseMs = outcome === "changed" ? POLL_MS.first : Math.min(pauseMs * 1.5, POLL_MS.max);
+    const longer = Math.min(pauseMs * 1.5, POLL_MS.max);
+    pauseMs = outcome === "changed" ? POLL_MS.first : Math.max(longer, POLL_MS.first);
     plan();
   };
   button.hidden = false;

@@ -6,17 +6,19 @@ export function morph(old: Element, fresh: Element): boolean {
   if (old.matches("input, select")) return false;
   let isChanged = morphAttributes(old, fresh);
   const wanted = [...fresh.childNodes];
+  const ids = new Set([...fresh.children].map(({ id }) => id).filter(Boolean));
   for (const [at, node] of wanted.entries()) {
-    const id = node instanceof Element && node.id;
-    const known = id ? [...old.children].find((child) => child.id === id) : undefined;
-    // A row that is still there moves, so that it keeps its focus.
-    if (known) old.insertBefore(known, old.childNodes[at] ?? null);
+    const id = idOf(node);
+    const known = id && [...old.children].find((child) => child.id === id);
+    // Moving takes the focus away, so only what is not in its place moves.
+    if (known && known !== old.childNodes[at]) old.insertBefore(known, old.childNodes[at] ?? null);
     const present = old.childNodes[at];
     if (present instanceof Element && node instanceof Element && isSameKind(present, node)) {
       isChanged = morph(present, node) || isChanged;
     } else if (!present?.isEqualNode(node)) {
-      if (present) present.replaceWith(node);
-      else old.append(node);
+      // A row that is still to come is pushed on by a new one.
+      if (present && !ids.has(idOf(present))) present.replaceWith(node);
+      else old.insertBefore(node, present ?? null);
       isChanged = true;
     }
   }
@@ -25,6 +27,10 @@ export function morph(old: Element, fresh: Element): boolean {
     isChanged = true;
   }
   return isChanged && !old.matches("time");
+}
+
+function idOf(node: Node): string {
+  return node instanceof Element ? node.id : "";
 }
 
 function isSameKind(one: Element, other: Element): boolean {

@@ -15,7 +15,7 @@ const COLUMNS: Column[] = [
   ["Backoff", "#~"],
   ["Time limit", "#~"],
   ["Lease", "#~"],
-  [""],
+  ["Change"],
 ];
 
 export const jobTypes: Page = {
@@ -54,7 +54,8 @@ function rowOf({ definition, state }: TypeView, visit: Visit): Row {
         <>
           <span class="tag">paused</span> <Ago at={state.pausedAt} nowMs={visit.nowMs} />
           <span class="soft block">
-            by {state.pausedBy} {state.pauseReason}
+            by {state.pausedBy}
+            {state.pauseReason && `: ${state.pauseReason}`}
           </span>
         </>
       ) : (

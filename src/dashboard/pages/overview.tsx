@@ -107,9 +107,11 @@ function Charts({ activity }: { activity: Activity }): Html {
   const hours = (buckets.count * buckets.seconds) / 3600;
   const span = hours === 1 ? "the last hour" : `the last ${hours} hours`;
   const attempts = attemptBars(activity);
-  const sums = [0, 1, 2].map((at) =>
-    attempts.reduce((sum, { values }) => sum + (values[at] ?? 0), 0),
-  );
+  const said = ["completed", "failed", "gave up"]
+    .map(
+      (name, at) => `${attempts.reduce((sum, { values }) => sum + (values[at] ?? 0), 0)} ${name}`,
+    )
+    .join(", ");
   const empty = `No attempt ended in ${span}.`;
   return (
     <>
@@ -123,7 +125,7 @@ function Charts({ activity }: { activity: Activity }): Html {
       <div class="charts">
         <BarChart
           title="Throughput and failures"
-          summary={`In ${span}, ${sums.map(formatNumber).join(" attempts completed, ")} … failed or gave up.`}
+          summary={`In ${span}: ${said}.`}
           series={[
             { name: "Completed", tone: "completed" },
             { name: "Failed", tone: "failed" },

@@ -16,7 +16,7 @@ const COLUMNS: Column[] = [
   ["Next", "#"],
   ["Last", "#~"],
   ["Missed", "~"],
-  [""],
+  ["Change"],
 ];
 
 export const schedules: Page = {
