@@ -90,9 +90,9 @@ describe("the list of jobs", () => {
     await world.qstash.deliverDue();
     const page = await site.visit("/jobs");
     const rows = page.locator("tbody tr");
-    expect((await rows.allInnerTexts()).map((text) => text.split(/\s/)[0])).toEqual([
-      "Retrying",
-      "Completed",
+    expect(await rows.allTextContents()).toEqual([
+      expect.stringMatching(/test\.moody.*Retrying|Retrying.*test\.moody/),
+      expect.stringMatching(/test\.mails.*Completed|Completed.*test\.mails/),
     ]);
     await page.getByLabel("Completed").check();
     await page.getByRole("button", { name: "Filter" }).click();
@@ -104,6 +104,7 @@ describe("the list of jobs", () => {
     await page.getByRole("button", { name: "Filter" }).click();
     await page.waitForURL(/type=test.moody/);
     expect(await rows.count()).toBe(1);
+    await page.getByText("By id, key or time").click();
     await page.getByLabel("Job id or dedupe key").fill(ids[0] ?? "");
     await page.getByRole("button", { name: "Filter" }).click();
     await page.waitForURL(new RegExp(`/jobs/${ids[0]}`));
@@ -153,13 +154,6 @@ describe("a job's page", () => {
     expect(await page.evaluate(() => (window as { __sameDocument?: boolean }).__sameDocument)).toBe(
       true,
     );
-  });
-
-  test("is not to be seen with another tenant's key", async () => {
-    const jobId = await site.world.create("test.mails", {});
-    const page = await site.visit(`/jobs/${jobId}`, { secret: KEYS.globex });
-    expect(await page.locator("body").textContent()).not.toContain("test.mails");
-    await site.world.runUntilIdle();
   });
 });
 

@@ -11,7 +11,7 @@ import type { Html, Page, Visit } from "../visit.js";
 const COLUMNS: Column[] = [
   ["Type"],
   ["State"],
-  ["Attempts", "#"],
+  ["Attempts", "#~"],
   ["Backoff", "#~"],
   ["Time limit", "#~"],
   ["Lease", "#~"],

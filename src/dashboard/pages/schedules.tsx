@@ -13,7 +13,7 @@ import type { Html, Page, Visit } from "../visit.js";
 const COLUMNS: Column[] = [
   ["Schedule"],
   ["When"],
-  ["Next", "#"],
+  ["Next", "#~"],
   ["Last", "#~"],
   ["Missed", "~"],
   ["Change"],
@@ -60,6 +60,9 @@ function rowOf(schedule: ScheduleView, visit: Visit): Row {
   const when = (
     <>
       <code>{schedule.cron}</code> <span class="soft block">{schedule.timeZone}</span>
+      <span class="soft narrow">
+        <Ago at={schedule.nextRunAt} nowMs={nowMs} />
+      </span>
     </>
   );
   return {
