@@ -1,5 +1,5 @@
 /**
- * Writes the API's OpenAPI document from the declarations that validate requests.
+ * Writes the API's OpenAPI document from the declarations that validate requests, and their answers.
  *
  * At build time, since making it at run time would bring zod's JSON Schema code into every bundle.
  * Run: npm run openapi [-- --check]
@@ -8,10 +8,12 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 import type * as z from "zod";
-import { acceptedJobSchema } from "../../src/http/accepted.js";
+import type { Answer } from "../../src/http/answer.js";
+import { acceptedJobSchema } from "../../src/http/answers/accepted.js";
+import { jobViewSchema } from "../../src/http/answers/job-view.js";
+import { ANSWERS } from "../../src/http/answers.js";
 import { jobRequestSchema } from "../../src/http/job-request.js";
-import { jobViewSchema } from "../../src/http/job-view.js";
-import type { ResponseDeclaration, RouteDeclaration } from "../../src/http/route.js";
+import type { RouteDeclaration } from "../../src/http/route.js";
 import { ROUTES } from "../../src/http/routes.js";
 import { jsonSchema } from "./json-schema.js";
 import { EXAMPLES } from "./openapi-examples.js";
@@ -110,20 +112,22 @@ function operation(route: RouteDeclaration): Record<string, unknown> {
   };
 }
 
-function successes(route: RouteDeclaration): Record<string, unknown> {
+function successes({ method, path }: RouteDeclaration): Record<string, unknown> {
+  const answers = ANSWERS[`${method} ${path}`];
+  if (!answers) throw new Error(`src/http/answers.ts has none for ${method} ${path}`);
   return Object.fromEntries(
-    Object.entries(route.responses).map(([status, response]) => [
+    Object.entries(answers).map(([status, answer]) => [
       status,
       {
-        description: response.description,
-        headers: { "X-Request-Id": sharedHeader("RequestId"), ...headersOf(response) },
-        ...contentOf(response),
+        description: answer.description,
+        headers: { "X-Request-Id": sharedHeader("RequestId"), ...headersOf(answer) },
+        ...contentOf(answer),
       },
     ]),
   );
 }
 
-function headersOf({ headers = {}, optionalHeaders = {} }: ResponseDeclaration) {
+function headersOf({ headers = {}, optionalHeaders = {} }: Answer) {
   const described = (texts: Record<string, string>, more: object) =>
     Object.entries(texts).map(([name, description]) => [
       name,
@@ -135,7 +139,7 @@ function headersOf({ headers = {}, optionalHeaders = {} }: ResponseDeclaration) 
   ]);
 }
 
-function contentOf({ schema, mediaType }: ResponseDeclaration) {
+function contentOf({ schema, mediaType }: Answer) {
   if (schema) return { content: { "application/json": { schema: jsonSchema(schema, "output") } } };
   if (mediaType === undefined) return {};
   const type = mediaType.endsWith("json") ? "object" : "string";

@@ -1,24 +1,8 @@
 /** Answers to create requests: stored bytes, sent as they are. */
 
-import * as z from "zod/mini";
-import { JOB_STATUSES } from "../core/job.js";
 import type { SubmitOutcome } from "../engine/submit.js";
 import { Problem, type ProblemCode } from "./problem.js";
 import { refusedBy } from "./validation.js";
-
-/** What a create answers for each job. */
-export const acceptedJobSchema = z.object({
-  jobId: z.uuid(),
-  status: z.enum(JOB_STATUSES),
-  deduplicated: z
-    .boolean()
-    .check(z.describe("True when an active job already had the dedupe key.")),
-  statusUrl: z.url(),
-});
-
-export const ACCEPTED_HEADERS = {
-  "Idempotent-Replayed": "true when the stored answer of an earlier request is given again.",
-} as const;
 
 export const CREATE_PROBLEMS = [
   "idempotency_key_reused",

@@ -1,15 +1,8 @@
 /** A job in a list, as clients see it. */
 
-import * as z from "zod/mini";
+import type * as z from "zod/mini";
 import type { JobSummary } from "../core/listing.js";
-import { jobViewSchema } from "./job-view.js";
-
-/** The job object without its large members. */
-export const jobSummarySchema = z.omit(jobViewSchema, {
-  payload: true,
-  result: true,
-  progress: true,
-});
+import type { jobSummarySchema } from "./answers/job-summary.js";
 
 /** Gives the members that clients see; whose job it is, they know. */
 export function jobSummaryView({

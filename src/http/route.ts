@@ -1,4 +1,8 @@
-/** What a route declares: the pipeline, the `Allow` header and the API's description read it. */
+/**
+ * What a route declares: the pipeline, the `Allow` header and the API's description read it.
+ *
+ * What it answers is declared under `answers/`, since only the description reads that.
+ */
 
 import type * as z from "zod/mini";
 import type { Config } from "../config.js";
@@ -56,17 +60,6 @@ export interface BodyRule {
   levelsAround: number;
 }
 
-export interface ResponseDeclaration {
-  description: string;
-  schema?: z.core.$ZodType;
-  /** Of a body that no schema describes; without either there is none. */
-  mediaType?: string;
-  /** Description by name, of headers beyond those that every answer has. */
-  headers?: Record<string, string>;
-  /** The same, of headers that not every such answer has. */
-  optionalHeaders?: Record<string, string>;
-}
-
 export interface RouteDeclaration {
   method: Method;
   /** In Hono's syntax: `/api/jobs/:id`. */
@@ -79,7 +72,6 @@ export interface RouteDeclaration {
   params?: z.ZodMiniObject;
   query?: z.ZodMiniObject;
   body?: BodyRule;
-  responses: Readonly<Record<number, ResponseDeclaration>>;
   /** Codes that the handler itself answers, beyond those that the declaration implies. */
   problems?: readonly ProblemCode[];
 }

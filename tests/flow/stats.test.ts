@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { statsSchema } from "../../src/http/stats-view.js";
+import { statsSchema } from "../../src/http/answers/get-stats.js";
 import { byAttempt, held, scripted, succeed, TYPE, throws } from "../support/flow-jobs.js";
 import { setUpFlow } from "../support/flow-world.js";
 import { KEYS } from "../support/world.js";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { timelineSchema } from "../../src/http/timeline-view.js";
+import { timelineSchema } from "../../src/http/answers/get-timeline.js";
 import { send } from "../support/flow-delivery.js";
 import { type Context, held, scripted, succeed, TYPE, throws } from "../support/flow-jobs.js";
 import { setUpFlow } from "../support/flow-world.js";

@@ -22,6 +22,8 @@ describe("a layer imports only what the architecture puts below it", () => {
     ["src/http/a.ts", 'import { createVerify } from "../trigger/verify.js";'],
     ["src/http/a.ts", 'type Trigger = import("../trigger/publish.js").PublishOptions;'],
     ["src/http/a.ts", 'import { Client } from "@upstash/qstash";'],
+    ["src/http/a.ts", 'import { ANSWERS } from "./answers.js";'],
+    ["src/http/routes/a.ts", 'import { type Answers, getJob } from "../answers/get-job.js";'],
     ["src/telemetry/a.ts", 'import { Hono } from "hono/tiny";'],
     ["src/jobs/a.ts", 'import { errorText } from "../core/errors.js";'],
     ["src/client/a.ts", 'import { defineJob } from "../core/define-job.js";'],
@@ -40,6 +42,9 @@ describe("a layer imports only what the architecture puts below it", () => {
     const allowed = [
       ["src/core/a.ts", 'import * as z from "zod"; import "./job.js";'],
       ["src/http/a.ts", 'import type { Verify } from "../trigger/verify.js"; import "hono";'],
+      ["src/http/routes/a.ts", 'import type { statsSchema } from "../answers/get-stats.js";'],
+      ["src/http/answers.ts", 'import "./answers/get-job.js";'],
+      ["src/http/answers/a.ts", 'import "./job-view.js";'],
       ["src/jobs/a.ts", 'import "../core/define-job.js"; import "./outbound/call.js"; import "x";'],
       ["src/entry/node.ts", 'import "node:http"; import "../jobs/registry.gen.js";'],
       ["src/index.ts", '// import "../dev/start.js"\nconst text = `import "../dev/start.js"`;'],

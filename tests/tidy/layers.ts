@@ -74,6 +74,9 @@ const PACKAGE_LAYERS: Record<string, string[]> = {
 const NODE_LAYERS = ["entry", "cli"];
 const WEB_ENTRIES = ["entry/cloudflare", "entry/platform"];
 
+/** What routes answer is declared for the OpenAPI document, which is written at build time. */
+const isDescription = (module: string): boolean => /^http\/answers(?:\/|$)/.test(module);
+
 /** Gives a module's path inside `src`, without its ending: `core/job`. */
 export function moduleOf(file: string): string {
   return file.replace(/^src\//, "").replace(/\.(?:tsx?|js)$/, "");
@@ -112,6 +115,9 @@ function layerFault(file: SourceFile, { specifier, typeOnly }: Import): string |
   const target = targetOf(file, specifier);
   if (!target.startsWith("src/")) return `src must not import ${target}`;
   const imported = moduleOf(target);
+  if (!typeOnly && isDescription(imported) && !isDescription(module)) {
+    return `${module} would bundle ${imported}, which only the API's description reads`;
+  }
   const allowed = [layer, ...rules.imports, ...(typeOnly ? (rules.importsTypes ?? []) : [])];
   if (allowed.includes(layerOf(imported)) || allowed.includes(imported)) return undefined;
   return `${layer} must not import ${imported}`;

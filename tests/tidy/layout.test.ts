@@ -31,6 +31,29 @@ describe("everything has its place", () => {
   });
 });
 
+describe("what a route answers is declared in a file of the route's name", () => {
+  const ROUTE = "src/http/routes/";
+  const ANSWER = "src/http/answers/";
+  function faults(paths: readonly string[]): string[] {
+    return paths.filter((path) => {
+      if (path.startsWith(ROUTE)) return !paths.includes(path.replace(ROUTE, ANSWER));
+      // What several routes answer stands beside the file that makes it.
+      const owners = [ROUTE, "src/http/"].map((folder) => path.replace(ANSWER, folder));
+      return path.startsWith(ANSWER) && !owners.some((owner) => paths.includes(owner));
+    });
+  }
+
+  test("for every route, and nothing else", () => {
+    expect(faults(PATHS)).toEqual([]);
+  });
+
+  test("control: a route without answers and answers without a route are found", () => {
+    const paths = ["routes/a.ts", "routes/b.ts", "answers/b.ts", "answers/c.ts", "answers/d.ts"];
+    const all = [...paths, "c.ts"].map((each) => `src/http/${each}`);
+    expect(faults(all)).toEqual(["src/http/routes/a.ts", "src/http/answers/d.ts"]);
+  });
+});
+
 describe("a name says what is inside", () => {
   const EMPTY_NAME = /(?:^|\/)(?:utils?|helpers?|common|types|misc)(?:\/|\.[^/]*$)/i;
   const faults = (paths: readonly string[]): string[] =>

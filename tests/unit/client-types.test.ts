@@ -4,10 +4,10 @@ import { type Client, createClient, type ErrorCode } from "../../src/client/clie
 import type { ApiErrorCode } from "../../src/client/error.js";
 import type { AcceptedJob, Job, JobRequest, JobSummary, PayloadOf } from "../../src/client/jobs.js";
 import { defineJob } from "../../src/core/define-job.js";
-import type { acceptedJobSchema } from "../../src/http/accepted.js";
+import type { acceptedJobSchema } from "../../src/http/answers/accepted.js";
+import type { jobSummarySchema } from "../../src/http/answers/job-summary.js";
+import type { jobViewSchema } from "../../src/http/answers/job-view.js";
 import type { jobRequestSchema } from "../../src/http/job-request.js";
-import type { jobSummarySchema } from "../../src/http/job-summary.js";
-import type { jobViewSchema } from "../../src/http/job-view.js";
 import type { ProblemCode } from "../../src/http/problem.js";
 import type httpRequest from "../../src/jobs/http_request.js";
 import type sendEmail from "../../src/jobs/send_email.js";

@@ -2,7 +2,7 @@
 
 import { cancel } from "../../engine/cancel.js";
 import { jobParamsSchema, reasonBodySchema } from "../job-request.js";
-import { jobView, jobViewSchema } from "../job-view.js";
+import { jobView } from "../job-view.js";
 import { notFound, Problem } from "../problem.js";
 import { defineRoute } from "../route.js";
 
@@ -14,10 +14,6 @@ export const cancelJob = defineRoute(
     summary: "Cancel a job",
     params: jobParamsSchema,
     body: { schema: reasonBodySchema, optional: true, limit: "job", levelsAround: 0 },
-    responses: {
-      200: { description: "The job is cancelled.", schema: jobViewSchema },
-      202: { description: "The running attempt is asked to stop.", schema: jobViewSchema },
-    },
     problems: ["not_found", "job_not_cancellable"],
   },
   async ({ ports, actor, params, body }) => {

@@ -3,12 +3,7 @@
 import * as z from "zod/mini";
 import type { JobRequest } from "../../engine/resolve-job.js";
 import { submit } from "../../engine/submit.js";
-import {
-  ACCEPTED_HEADERS,
-  acceptedJobSchema,
-  acceptedResponse,
-  CREATE_PROBLEMS,
-} from "../accepted.js";
+import { acceptedResponse, CREATE_PROBLEMS } from "../accepted.js";
 import { jobRequestSchema } from "../job-request.js";
 import { Problem } from "../problem.js";
 import { defineRoute } from "../route.js";
@@ -28,13 +23,6 @@ export const createBatch = defineRoute(
       }),
       limit: "batch",
       levelsAround: 3,
-    },
-    responses: {
-      202: {
-        description: "All jobs are stored; the answers are in the order of the request.",
-        schema: z.object({ jobs: z.array(acceptedJobSchema) }),
-        optionalHeaders: ACCEPTED_HEADERS,
-      },
     },
     problems: CREATE_PROBLEMS,
   },

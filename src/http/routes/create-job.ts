@@ -1,12 +1,7 @@
 /** `POST /api/jobs`: accepts one job. */
 
 import { submit } from "../../engine/submit.js";
-import {
-  ACCEPTED_HEADERS,
-  acceptedJobSchema,
-  acceptedResponse,
-  CREATE_PROBLEMS,
-} from "../accepted.js";
+import { acceptedResponse, CREATE_PROBLEMS } from "../accepted.js";
 import { jobRequestSchema } from "../job-request.js";
 import { defineRoute } from "../route.js";
 
@@ -18,14 +13,6 @@ export const createJob = defineRoute(
     operation: "create_job",
     summary: "Create a job",
     body: { schema: jobRequestSchema, limit: "job", levelsAround: 1 },
-    responses: {
-      202: {
-        description: "The job is stored and will run.",
-        schema: acceptedJobSchema,
-        headers: { Location: "Where the job can be read: statusUrl." },
-        optionalHeaders: ACCEPTED_HEADERS,
-      },
-    },
     problems: CREATE_PROBLEMS,
   },
   async ({ ports, traceparent, idempotency, body }) =>

@@ -4,7 +4,7 @@ import { createSchedule as create } from "../../engine/create-schedule.js";
 import { Problem } from "../problem.js";
 import { defineRoute } from "../route.js";
 import { NEXT_TIMES, scheduleRefused, scheduleRequestSchema } from "../schedule-request.js";
-import { scheduleDetail, scheduleDetailSchema } from "../schedule-view.js";
+import { scheduleDetail } from "../schedule-view.js";
 
 export const createSchedule = defineRoute(
   {
@@ -13,13 +13,6 @@ export const createSchedule = defineRoute(
     role: "write",
     summary: "Create a schedule",
     body: { schema: scheduleRequestSchema, limit: "job", levelsAround: 1 },
-    responses: {
-      201: {
-        description: "The schedule is stored, with jobs for its first slots.",
-        schema: scheduleDetailSchema,
-        headers: { Location: "Where the schedule can be read." },
-      },
-    },
     problems: ["schedule_exists", "unknown_job_type"],
   },
   async ({ ports, actor, body }) => {

@@ -17,9 +17,6 @@ export const deleteSchedule = defineRoute(
     summary: "Delete a schedule",
     params: scheduleParamsSchema,
     query: scheduleQuerySchema,
-    responses: {
-      204: { description: "It is gone, and its jobs that had not started are cancelled." },
-    },
     problems: ["not_found"],
   },
   async ({ ports, actor, params, query }) => {

@@ -11,7 +11,7 @@ import {
   scheduleQuerySchema,
   scheduleRefused,
 } from "../schedule-request.js";
-import { scheduleDetail, scheduleDetailSchema } from "../schedule-view.js";
+import { scheduleDetail } from "../schedule-view.js";
 
 export const editSchedule = defineRoute(
   {
@@ -22,12 +22,6 @@ export const editSchedule = defineRoute(
     params: scheduleParamsSchema,
     query: scheduleQuerySchema,
     body: { schema: scheduleEditSchema, limit: "job", levelsAround: 1 },
-    responses: {
-      200: {
-        description: "The schedule from now on; its jobs that had not started are cancelled.",
-        schema: scheduleDetailSchema,
-      },
-    },
     problems: ["not_found", "unknown_job_type"],
   },
   async ({ ports, actor, params, query, body: { enabled = null, ...recurrence } }) => {

@@ -6,7 +6,7 @@ import type { Actor } from "../../core/operations.js";
 import type { Ports } from "../../core/ports.js";
 import { readJob } from "../../engine/inspect.js";
 import { jobParamsSchema } from "../job-request.js";
-import { jobView, jobViewSchema } from "../job-view.js";
+import { jobView } from "../job-view.js";
 import { notFound } from "../problem.js";
 import { defineRoute } from "../route.js";
 
@@ -31,7 +31,6 @@ export const getJob = defineRoute(
           z.describe("Answers as soon as the job has ended, at the latest after so many seconds."),
         ),
     }),
-    responses: { 200: { description: "The job.", schema: jobViewSchema } },
     problems: ["not_found"],
   },
   async ({ ports, actor, params, query, request }) => {

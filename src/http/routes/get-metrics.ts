@@ -10,13 +10,6 @@ export const getMetrics = defineRoute(
     path: "/api/metrics",
     role: "admin",
     summary: "Read metrics in Prometheus text format",
-    responses: {
-      200: {
-        mediaType: "text/plain",
-        description:
-          "Text exposition 0.0.4. Counters hold what sweeps have rolled up: they lag behind by one sweep interval and 30 seconds.",
-      },
-    },
   },
   async ({ ports, actor }) =>
     new Response(metricsText(await readMetrics(ports, actor)), {

@@ -12,7 +12,6 @@ export const getOpenapi = defineRoute(
     path: "/api/openapi.json",
     role: "none",
     summary: "Read the OpenAPI document",
-    responses: { 200: { description: "OpenAPI 3.1.", mediaType: "application/json" } },
   },
   () =>
     new Response(OPENAPI_JSON, {

@@ -1,12 +1,12 @@
 /** `GET /api/ready`: tells whether jobs can be accepted and will run. */
 
-import * as z from "zod/mini";
+import type * as z from "zod/mini";
 import type { Config } from "../../config.js";
 import { type StoreHealth, StoreUnavailableError } from "../../core/ports.js";
+import type { checkSchema } from "../answers/get-ready.js";
 import { Problem } from "../problem.js";
 import { defineRoute, type Exchange } from "../route.js";
 
-const checkSchema = z.object({ ok: z.boolean(), detail: z.string() });
 type Check = z.infer<typeof checkSchema>;
 
 /** A sweep may be late once and fail once; the third missing one is silence. */
@@ -18,12 +18,6 @@ export const getReady = defineRoute(
     path: "/api/ready",
     role: "none",
     summary: "Tell whether jobs can be accepted and will run",
-    responses: {
-      200: {
-        description: "Every check passed.",
-        schema: z.object({ ready: z.literal(true), checks: z.record(z.string(), checkSchema) }),
-      },
-    },
     problems: ["not_ready"],
   },
   async (exchange) => {

@@ -4,7 +4,7 @@ import { readSchedules } from "../../engine/read-schedules.js";
 import { notFound } from "../problem.js";
 import { defineRoute } from "../route.js";
 import { NEXT_TIMES, scheduleParamsSchema, scheduleQuerySchema } from "../schedule-request.js";
-import { scheduleDetail, scheduleDetailSchema } from "../schedule-view.js";
+import { scheduleDetail } from "../schedule-view.js";
 
 export const getSchedule = defineRoute(
   {
@@ -14,7 +14,6 @@ export const getSchedule = defineRoute(
     summary: "Read a schedule",
     params: scheduleParamsSchema,
     query: scheduleQuerySchema,
-    responses: { 200: { description: "The schedule.", schema: scheduleDetailSchema } },
     problems: ["not_found"],
   },
   async ({ ports, actor, params, query }) => {

@@ -2,8 +2,8 @@
 
 import type * as z from "zod/mini";
 import { readStats } from "../../engine/read-stats.js";
+import type { statsSchema } from "../answers/get-stats.js";
 import { defineRoute } from "../route.js";
-import { statsSchema } from "../stats-view.js";
 
 export const getStats = defineRoute(
   {
@@ -11,12 +11,6 @@ export const getStats = defineRoute(
     path: "/api/stats",
     role: "read",
     summary: "Count waiting, running and dead jobs and the last hour's attempts",
-    responses: {
-      200: {
-        description: "Your own jobs in numbers; for an admin everybody's.",
-        schema: statsSchema,
-      },
-    },
   },
   async ({ ports, actor }) =>
     Response.json((await readStats(ports, actor)) satisfies z.input<typeof statsSchema>),

@@ -2,10 +2,10 @@
 
 import type * as z from "zod/mini";
 import { readTimeline } from "../../engine/read-timeline.js";
+import type { timelineSchema } from "../answers/get-timeline.js";
 import { jobParamsSchema } from "../job-request.js";
 import { notFound } from "../problem.js";
 import { defineRoute } from "../route.js";
-import { timelineSchema } from "../timeline-view.js";
 
 export const getTimeline = defineRoute(
   {
@@ -14,7 +14,6 @@ export const getTimeline = defineRoute(
     role: "read",
     summary: "Read what happened to a job",
     params: jobParamsSchema,
-    responses: { 200: { description: "The timeline.", schema: timelineSchema } },
     problems: ["not_found"],
   },
   async ({ ports, actor, params }) => {

@@ -6,7 +6,7 @@ import { DEDUPE_KEY_LENGTH_MAX, JOB_STATUSES } from "../../core/job.js";
 import { listJobs as readPage } from "../../engine/list-jobs.js";
 import { instantSchema } from "../instant.js";
 import { jobTypeSchema } from "../job-request.js";
-import { jobSummarySchema, jobSummaryView } from "../job-summary.js";
+import { jobSummaryView } from "../job-summary.js";
 import { Problem } from "../problem.js";
 import { defineRoute } from "../route.js";
 
@@ -52,13 +52,6 @@ export const listJobs = defineRoute(
       limit: z._default(z.pipe(limitSchema, z.transform(Number)), LIMIT.default),
       cursor: z.optional(z.string()).check(z.describe("The nextCursor of the page before.")),
     }),
-    responses: {
-      200: {
-        description:
-          "One page. It may hold fewer jobs than asked for, even none, and still not be the last: follow nextCursor until it is null.",
-        schema: z.object({ items: z.array(jobSummarySchema), nextCursor: z.nullable(z.string()) }),
-      },
-    },
     problems: ["invalid_cursor"],
   },
   async ({ ports, actor, query }) => {

@@ -1,9 +1,8 @@
 /** `GET /api/schedules`: the recurring jobs. */
 
-import * as z from "zod/mini";
 import { readSchedules } from "../../engine/read-schedules.js";
 import { defineRoute } from "../route.js";
-import { scheduleView, scheduleViewSchema } from "../schedule-view.js";
+import { scheduleView } from "../schedule-view.js";
 
 export const listSchedules = defineRoute(
   {
@@ -11,12 +10,6 @@ export const listSchedules = defineRoute(
     path: "/api/schedules",
     role: "write",
     summary: "List the schedules",
-    responses: {
-      200: {
-        description: "The schedules by name.",
-        schema: z.object({ items: z.array(scheduleViewSchema) }),
-      },
-    },
   },
   async ({ ports, actor }) => {
     const schedules = await readSchedules(ports, actor, null, 0);

@@ -4,7 +4,7 @@ import { setPaused } from "../../engine/pause.js";
 import { reasonBodySchema, typeParamsSchema } from "../job-request.js";
 import { notFound } from "../problem.js";
 import { defineRoute } from "../route.js";
-import { typeView, typeViewSchema } from "../type-view.js";
+import { typeView } from "../type-view.js";
 
 export const pauseType = defineRoute(
   {
@@ -14,7 +14,6 @@ export const pauseType = defineRoute(
     summary: "Pause a job type",
     params: typeParamsSchema,
     body: { schema: reasonBodySchema, optional: true, limit: "job", levelsAround: 0 },
-    responses: { 200: { description: "Nothing of it starts any more.", schema: typeViewSchema } },
     problems: ["not_found"],
   },
   async ({ app, ports, actor, params, body }) => {

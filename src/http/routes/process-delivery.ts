@@ -1,6 +1,5 @@
 /** `POST /api/process`: QStash's wake-up call. Size, signature and address are checked by now (I8). */
 
-import * as z from "zod/mini";
 import { type Message, messageSchema } from "../../core/message.js";
 import { type DeliveryAnswer, deliver } from "../../engine/deliver.js";
 import { Problem, type ProblemOptions } from "../problem.js";
@@ -19,19 +18,6 @@ export const processDelivery = defineRoute(
     path: "/api/process",
     role: "signed",
     summary: "Serve a delivery of QStash",
-    responses: {
-      200: {
-        description: "A job ran and its outcome is recorded, or there was nothing to run.",
-        schema: z.object({
-          outcome: z.string(),
-          reason: z
-            .optional(z.string())
-            .check(z.describe("Why nothing ran, for the outcome noop.")),
-          jobId: z.optional(z.uuid()).check(z.describe("The job that the delivery was for.")),
-          ranJobId: z.optional(z.uuid()).check(z.describe("The job that it ran.")),
-        }),
-      },
-    },
     problems: [
       "job_running",
       "job_locked",

@@ -31,17 +31,6 @@ export const replayDeadLetters = defineRoute(
       limit: "job",
       levelsAround: 0,
     },
-    responses: {
-      200: {
-        description: "What was done. Jobs whose dedupe key is taken, or locked now, are skipped.",
-        schema: z.object({
-          matched: z.int(),
-          replayed: z.int(),
-          skipped: z.int(),
-          dryRun: z.boolean(),
-        }),
-      },
-    },
   },
   async ({ ports, actor, body: { reason = null, dryRun, ...filter } }) =>
     Response.json(await replayMany(ports, actor, filter, { reason, dryRun })),

@@ -3,7 +3,7 @@
 import * as z from "zod/mini";
 import { replay } from "../../engine/replay.js";
 import { jobParamsSchema, jsonSchema, reasonBodySchema } from "../job-request.js";
-import { jobView, jobViewSchema } from "../job-view.js";
+import { jobView } from "../job-view.js";
 import { notFound, Problem } from "../problem.js";
 import { defineRoute } from "../route.js";
 import { refusedBy } from "../validation.js";
@@ -25,7 +25,6 @@ export const replayJob = defineRoute(
       limit: "job",
       levelsAround: 1,
     },
-    responses: { 202: { description: "The job is queued again.", schema: jobViewSchema } },
     problems: ["not_found", "job_not_replayable", "dedupe_conflict", "validation_failed"],
   },
   async ({ ports, actor, params, body: { reason = null, payload } }) => {

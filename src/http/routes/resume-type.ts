@@ -4,7 +4,7 @@ import { setPaused } from "../../engine/pause.js";
 import { reasonBodySchema, typeParamsSchema } from "../job-request.js";
 import { notFound } from "../problem.js";
 import { defineRoute } from "../route.js";
-import { typeView, typeViewSchema } from "../type-view.js";
+import { typeView } from "../type-view.js";
 
 export const resumeType = defineRoute(
   {
@@ -14,9 +14,6 @@ export const resumeType = defineRoute(
     summary: "Resume a paused job type",
     params: typeParamsSchema,
     body: { schema: reasonBodySchema, optional: true, limit: "job", levelsAround: 0 },
-    responses: {
-      200: { description: "The next sweeps publish what waits.", schema: typeViewSchema },
-    },
     problems: ["not_found"],
   },
   async ({ app, ports, actor, params, body }) => {

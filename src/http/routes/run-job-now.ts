@@ -2,7 +2,7 @@
 
 import { runNow } from "../../engine/run-now.js";
 import { jobParamsSchema, reasonBodySchema } from "../job-request.js";
-import { jobView, jobViewSchema } from "../job-view.js";
+import { jobView } from "../job-view.js";
 import { notFound, Problem } from "../problem.js";
 import { defineRoute } from "../route.js";
 
@@ -14,7 +14,6 @@ export const runJobNow = defineRoute(
     summary: "Run a waiting job now",
     params: jobParamsSchema,
     body: { schema: reasonBodySchema, optional: true, limit: "job", levelsAround: 0 },
-    responses: { 202: { description: "The job is due now.", schema: jobViewSchema } },
     problems: ["not_found", "job_not_waiting"],
   },
   async ({ ports, actor, params, body }) => {

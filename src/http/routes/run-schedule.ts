@@ -1,7 +1,6 @@
 /** `POST /api/schedules/:name/run`: one job of it now. */
 
 import { runSchedule as run } from "../../engine/run-schedule.js";
-import { acceptedJobSchema } from "../accepted.js";
 import { notFound } from "../problem.js";
 import { defineRoute } from "../route.js";
 import { scheduleParamsSchema, scheduleQuerySchema, scheduleRefused } from "../schedule-request.js";
@@ -14,13 +13,6 @@ export const runSchedule = defineRoute(
     summary: "Run a schedule now",
     params: scheduleParamsSchema,
     query: scheduleQuerySchema,
-    responses: {
-      202: {
-        description: "One more job is stored and will run, also while the schedule is paused.",
-        schema: acceptedJobSchema,
-        headers: { Location: "Where the job can be read: statusUrl." },
-      },
-    },
     problems: ["not_found", "unknown_job_type"],
   },
   async ({ ports, actor, params, query }) => {

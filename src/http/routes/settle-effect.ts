@@ -31,16 +31,6 @@ export const settleEffect = defineRoute(
       limit: "job",
       levelsAround: 1,
     },
-    responses: {
-      200: {
-        description: "The outcome is recorded; a replayed job goes by it.",
-        schema: z.object({
-          jobId: z.uuid(),
-          effect: z.string(),
-          outcome: z.enum(["done", "not_done"]),
-        }),
-      },
-    },
     problems: ["not_found", "effect_not_unknown"],
   },
   async ({ ports, actor, params, body }) => {

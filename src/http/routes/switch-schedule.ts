@@ -9,24 +9,22 @@ import {
   scheduleParamsSchema,
   scheduleQuerySchema,
 } from "../schedule-request.js";
-import { scheduleDetail, scheduleDetailSchema } from "../schedule-view.js";
+import { scheduleDetail } from "../schedule-view.js";
 
 const SWITCHES = [
   {
     verb: "pause",
     enabled: false,
     summary: "Pause a schedule",
-    description: "It makes no jobs; those that had not started are cancelled.",
   },
   {
     verb: "resume",
     enabled: true,
     summary: "Resume a schedule",
-    description: "It goes on with its next slot; slots of the pause are no missed ones.",
   },
 ] as const;
 
-export const switchSchedule: Route[] = SWITCHES.map(({ verb, enabled, summary, description }) =>
+export const switchSchedule: Route[] = SWITCHES.map(({ verb, enabled, summary }) =>
   defineRoute(
     {
       method: "POST",
@@ -35,7 +33,6 @@ export const switchSchedule: Route[] = SWITCHES.map(({ verb, enabled, summary, d
       summary,
       params: scheduleParamsSchema,
       query: scheduleQuerySchema,
-      responses: { 200: { description, schema: scheduleDetailSchema } },
       problems: ["not_found"],
     },
     async ({ ports, actor, params, query }) => {

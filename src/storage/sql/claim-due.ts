@@ -11,7 +11,8 @@ import { budgetUsed, isPaused } from "../fragments.js";
  * Order:  types as given; in a type highest priority first, then longest due.
  * Guard:  due and not paused once the row's lock is held.
  * Locks:  skips rows that are locked at this moment.
- * Repeat: finds its own token.
+ * Repeat: finds its own token; one that outlived its own lease takes nothing, since one token never
+ *         stands for two attempts of a job.
  */
 export async function claimDue(
   db: Database,
@@ -45,7 +46,6 @@ taken as (
     started_at = coalesce(j.started_at, now()), attempt_started_at = now(), finished_at = null,
     next_run_at = null, next_trigger_at = null, updated_at = now()
   from chosen where j.id = chosen.id
-    -- A repeat that outlived its own lease: one token never stands for two attempts of a job.
     and not exists (select from job_attempts a
       where a.job_id = j.id and a.lock_token = ${lockToken}::uuid)
   returning j.*, chosen.next_run_at as was_due_at)

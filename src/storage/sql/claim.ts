@@ -83,6 +83,7 @@ ${bookkeeping()}
 ${answerRow()}`;
 }
 
+/** Nothing for a first try that arrives after its attempt has ended: one token, one attempt. */
 function choice(): SQL {
   const lock = sql`for update skip locked`;
   return sql`
@@ -105,7 +106,6 @@ candidate as (
   union all select * from higher
   union all select * from named_free
   union all select * from longest_due),
--- A first try that arrives after its attempt has ended: one token never stands for two attempts.
 chosen as (
   select c.* from candidate c where not exists (
     select from job_attempts a
@@ -134,11 +134,15 @@ taken as (
 ${lostAttempt(sql`chosen where status = 'processing'`)}`;
 }
 
+/**
+ * `unpublished` takes a new seq: this message is used up, and QStash would take its like for it.
+ * A job that is being pruned gets no event, which would outlive it. `counted` reads `unpublished`, the
+ * one update that may wait, to come after it, so that nobody waits for this counter meanwhile.
+ */
 function bookkeeping(): SQL {
   const anyDue = firstDue(sql`9`, sql`0`, sql`id`, sql``);
   return sql`
 unpublished as (
-  -- A new seq: this message is used up, and QStash would take its like for it.
   update jobs set triggered_at = null, updated_at = now(),
     trigger_seq = greatest(trigger_seq, (select seq from request)) + 1
   where id = (select job_id from request) and next_run_at is not null
@@ -168,13 +172,11 @@ refused as (
   where answer.kind not in ('not_due', 'locked_named', 'locked_other')
     and not exists (select from mine)
     and not exists (select from taken where taken.id = named.id)
-    -- Not for a job that is being pruned: the event would outlive it.
     and (exists (select from present) or exists (select from unpublished))),
 counted as (
   insert into job_stats as s (minute, job_type, measure, label, shard, count)
   select date_trunc('minute', now()), request.job_type, 'delivery', answer.kind, ${statShard}, 1
   from answer, request where answer.kind not in ('ran', 'locked_named', 'locked_other')
-    -- After the one update that may wait, so that nobody waits for this counter meanwhile.
     and (select count(*) from unpublished) >= 0
   on conflict (minute, job_type, measure, label, shard) do update set count = s.count + 1)`;
 }

@@ -9,6 +9,7 @@ import { statShard } from "../fragments.js";
  * Guard: the seq is still that of the failed message and the job still waits.
  * Locks: one message waits for its row. Several skip locked rows first, since waiting while holding
  *        others could deadlock; what was skipped is then marked one by one.
+ *        Counters in order of types, so that two of these statements cannot wait in a circle.
  */
 export async function markUnpublished(db: Database, wakeups: FailedMessage[]): Promise<void> {
   const skipped =
@@ -38,7 +39,6 @@ noted as (
     jsonb_build_object('seq', held.seq, 'failed', true)
   from held),
 counted as (
-  -- In order of types, so that two of these statements cannot wait for each other in a circle.
   insert into job_stats as s (minute, job_type, measure, label, shard, count)
   select date_trunc('minute', now()), job_type, 'publish_failure', '', ${statShard}, count(*)
   from held group by job_type order by job_type

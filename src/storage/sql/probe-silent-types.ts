@@ -20,6 +20,7 @@ import { firstTryEnded, isFirstTry, takenBefore } from "../takes.js";
  *
  * Shape:  the longest due job, with a new seq; probes are 1, 2, 4 … 60 minutes apart while no claim
  *         follows, so that refused callbacks never become a storm.
+ * Not:    a job whose message left a moment ago, as by this very sweep.
  * Guard:  the type's probe time, on its row of type_state, so that of several sweeps one probes.
  * Locks:  one job a type, skipping locked ones, so that a probe is counted only where one is sent;
  *         then rows of type_state in order of their types, whose holders wait for no job.
@@ -48,7 +49,6 @@ head as (
 silent as (
   select head.job_type, head.id from head
   where ${isFirstTry} and not ${isMoving(sql`head.job_type`)}
-    -- Its message may have left a moment ago, by this very sweep.
     and (head.triggered_at is null or head.triggered_at <= now() - ${SILENCE})
   order by head.job_type limit ${limit}::int),
 held as (

@@ -56,7 +56,11 @@ const ranks = (): SQL =>
 const errorBrief = (code: SQL, message: SQL): SQL => sql`case when ${code} is not null then
   jsonb_build_object('code', ${code}, 'message', left(${message}, ${MESSAGE_LENGTH_MAX}::int)) end`;
 
-/** What the job's own row tells: its creation, its latest message, and how it was cancelled. */
+/**
+ * What the job's own row tells: its creation, its latest message, and how it was cancelled.
+ *
+ * A recovery that ends its job sets `triggered_at` as well, to `finished_at`, and publishes nothing.
+ */
 function ofJob(): SQL {
   const isEvent = (at: SQL, kinds: SQL): SQL => sql`exists (
     select from job_events e where e.job_id = job.id and e.at = ${at} and e.kind in (${kinds}))`;
@@ -68,7 +72,6 @@ function ofJob(): SQL {
   select triggered_at, jsonb_build_object(
     'kind', 'published', 'seq', trigger_seq, 'why', null, 'failed', false)
   from job where triggered_at is not null
-    -- A recovery that ends its job stamps it as well, and publishes nothing.
     and triggered_at is distinct from finished_at
     and not ${isEvent(sql`job.triggered_at`, sql`'published', 'run_now'`)}
   union all

@@ -15,7 +15,8 @@ import { toJob, toWakeup, type WakeupRow } from "../rows.js";
 /**
  * Makes a job due now that waits for a later time, with a new message.
  *
- * Guard:  waiting for a later time, once the row's lock is held.
+ * Guard:  waiting for a later time, once the row's lock is held. The times are set by `case`, since a
+ *         row that waits only in its newest version must not break a CHECK in its older one.
  * Repeat: finds its own action in the events and answers as the first time.
  * Locks:  one row of jobs, waited for.
  */
@@ -32,7 +33,6 @@ with present as (
 ${repeatedAction(jobId, actionId)},
 changed as (
   update jobs j set
-    -- A row that waits only in its newest version must not break a CHECK in its older one.
     next_run_at = case when j.next_run_at is not null then now() end,
     next_trigger_at = case when j.next_run_at is not null then now() + ${wakeupGrace} end,
     trigger_seq = j.trigger_seq + 1,

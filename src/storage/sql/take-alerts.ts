@@ -27,6 +27,7 @@ export async function takeAlerts(
   return notices;
 }
 
+/** `probe_unanswered`: due work and no claim since the probe, so nothing that we publish comes back. */
 function judge(thresholds: AlertThresholds): SQL {
   return sql`/* take-alerts: judge */
 with recursive ${waitingTypes(sql`next_run_at is not null`)},
@@ -42,7 +43,6 @@ seen(kind, job_type, value, threshold) as (
   union all
   select 'publish_failures', '', sum(unpublished), ${thresholds.publishFailures}::float8 from last_hour
   union all
-  -- Due work, and no claim since the probe: nothing that we publish comes back to us.
   select 'probe_unanswered', t.job_type, t.probes, ${UNANSWERED_PROBES}::float8
   from type_state t join backlog using (job_type)
   where not ${claimedSince(sql`t.job_type`, sql`t.probed_at`)}),

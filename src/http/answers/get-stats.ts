@@ -1,6 +1,7 @@
-/** Numbers by job type as clients see them. */
+/** What `GET /api/stats` answers. */
 
 import * as z from "zod/mini";
+import type { Answers } from "../answer.js";
 
 const count = z.object({
   count: z.int(),
@@ -32,3 +33,10 @@ export const statsSchema = z.object({
     )
     .check(z.describe("The types that have anything to count or are paused, by name.")),
 });
+
+export const getStats: Answers = {
+  200: {
+    description: "Your own jobs in numbers; for an admin everybody's.",
+    schema: statsSchema,
+  },
+};

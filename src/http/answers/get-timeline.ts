@@ -1,6 +1,7 @@
-/** A job's timeline as clients see it. */
+/** What `GET /api/jobs/:id/timeline` answers. */
 
 import * as z from "zod/mini";
+import type { Answers } from "../answer.js";
 
 const instant = z.iso.datetime();
 const by = z.nullable(z.string()).check(z.describe("Name of the key."));
@@ -66,3 +67,7 @@ export const timelineSchema = z.object({
   items: z.array(itemSchema).check(z.describe("Oldest first.")),
   truncated: z.boolean().check(z.describe("True when older items were left out.")),
 });
+
+export const getTimeline: Answers = {
+  200: { description: "The timeline.", schema: timelineSchema },
+};
