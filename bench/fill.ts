@@ -62,7 +62,7 @@ export async function fill(client: pg.ClientBase, population: Population): Promi
   await insert(
     finished,
     "status, attempts, started_at, finished_at",
-    "0, 'completed', 1, now(), now() - interval '1 hour'",
+    "0, 'completed', 1, now(), now() - make_interval(secs => n % 86400)",
   );
   await client.query(
     `insert into job_attempts (job_id, lock_token, number, job_type, started_at, finished_at, outcome)

@@ -191,3 +191,14 @@ test("what jobs bring along is text and nothing else, on every page and as narro
     }
   }
 });
+
+test("control: a script that got into a page all the same does not run, and is told", async () => {
+  const page = await site.visit("");
+  await page.evaluate(() => {
+    const script = document.createElement("script");
+    script.textContent = "window.__x = 1";
+    document.body.append(script);
+  });
+  expect(await page.evaluate(() => (window as { __x?: number }).__x)).toBeUndefined();
+  expect(site.faults.splice(0)).toEqual([expect.stringMatching(/Content Security Policy/)]);
+});

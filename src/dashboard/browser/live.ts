@@ -2,7 +2,7 @@
 
 import { morph } from "./morph.js";
 
-const POLL_MS = { first: 3000, max: 30_000 } as const;
+const POLL_MS_MAX = 30_000;
 const STORED = "antrean-live";
 
 /** Starts, unless the reader has stopped it before. */
@@ -11,26 +11,27 @@ export function keepUpToDate(): void {
   const button = document.querySelector<HTMLElement>("#live");
   // The login and failures have nothing to follow.
   if (!main || !button) return;
-  let pauseMs: number = POLL_MS.first;
+  const soonMs = Number(main.dataset.poll) * 1000;
+  let pauseMs = soonMs;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isOn = !sessionStorage.getItem(STORED);
   const plan = (): void => {
     clearTimeout(timer);
-    button.ariaPressed = String(isOn);
+    button.setAttribute("aria-pressed", String(isOn));
     if (isOn && !document.hidden) timer = setTimeout(look, pauseMs);
   };
   const look = async (): Promise<void> => {
     const outcome = isBusy(main) ? "same" : await refresh(main).catch(() => "trouble" as const);
     tell(outcome === "trouble" ? "No answer from the server; trying again." : "");
-    const longer = Math.min(pauseMs * 1.5, POLL_MS.max);
-    pauseMs = outcome === "changed" ? POLL_MS.first : Math.max(longer, POLL_MS.first);
+    const longer = Math.min(pauseMs * 1.5, POLL_MS_MAX);
+    pauseMs = outcome === "changed" ? soonMs : Math.max(longer, soonMs);
     plan();
   };
   button.hidden = false;
   button.onclick = () => {
     isOn = !isOn;
     sessionStorage.setItem(STORED, isOn ? "" : "off");
-    pauseMs = POLL_MS.first;
+    pauseMs = soonMs;
     plan();
   };
   document.onvisibilitychange = () => {

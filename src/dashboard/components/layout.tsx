@@ -13,6 +13,9 @@ const SECTIONS: readonly [Section, string][] = [
   ["types", "Types"],
 ];
 
+/** How soon the script looks again at what has just changed; the charts cost more than a list. */
+const POLL_SECONDS = { list: 3, overview: 10 } as const;
+
 /** A page around its content, without anything that needs a session. */
 export function Document(props: { base: string; title: string; children?: Child }): Html {
   const { base, title } = props;
@@ -82,7 +85,7 @@ export function Layout(props: {
           {notice.text}
         </p>
       )}
-      <main id="main" tabindex={-1} data-live="">
+      <main id="main" tabindex={-1} data-poll={section ? POLL_SECONDS.list : POLL_SECONDS.overview}>
         {props.children}
       </main>
     </Document>
