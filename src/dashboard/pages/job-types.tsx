@@ -11,11 +11,11 @@ import type { Html, Page, Visit } from "../visit.js";
 const COLUMNS: Column[] = [
   ["Type"],
   ["State"],
-  ["Attempts", "#"],
+  ["Attempts", "#~"],
   ["Backoff", "#~"],
   ["Time limit", "#~"],
   ["Lease", "#~"],
-  ["Change"],
+  ["Change", "#"],
 ];
 
 export const jobTypes: Page = {
