@@ -12,6 +12,7 @@ import {
   type Call,
   createJob,
   deliver,
+  expectDashboard,
   expectWholeJob,
   overHttp,
   readJob,
@@ -50,6 +51,10 @@ test("the bundle holds nothing of development, no module of Node, and at most 20
 
 test("a Worker runs a job from create to completed and stores its payload as an object (C19)", async () => {
   await expectWholeJob(call, world);
+});
+
+test("a Worker serves the dashboard", async () => {
+  await expectDashboard(call, world);
 });
 
 test("one isolate serves 20 requests after each other and 20 at once (V04)", async () => {
