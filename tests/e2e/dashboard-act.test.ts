@@ -92,6 +92,7 @@ describe("dead letters", () => {
     const jobId = await deadLetter();
     const page = await site.open();
     await page.goto("/dashboard");
+    await page.locator("input[name=key]:focus").waitFor();
     await page.keyboard.type(KEYS.acme);
     await page.keyboard.press("Enter");
     await press(page, page.getByRole("link", { name: "Dead letters", exact: true }));

@@ -12,6 +12,7 @@ import {
   type Call,
   createJob,
   deliver,
+  expectDashboard,
   expectWholeJob,
   overHttp,
   readJob,
@@ -60,6 +61,10 @@ test("a Worker tells in words what does not fit: the bundle holds the messages",
     code: "validation_failed",
     errors: [{ pointer: "#/type", detail: "Invalid input: expected string, received number" }],
   });
+});
+
+test("a Worker serves the dashboard", async () => {
+  await expectDashboard(call, world);
 });
 
 test("one isolate serves 20 requests after each other and 20 at once (V04)", async () => {

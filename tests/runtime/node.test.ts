@@ -12,6 +12,7 @@ import {
   type Call,
   createJob,
   deliver,
+  expectDashboard,
   expectWholeJob,
   overHttp,
   readJob,
@@ -56,9 +57,10 @@ async function startSlowJob() {
   return { jobId, delivery };
 }
 
-test("a Node server runs a job from create to completed", async () => {
+test("a Node server runs a job from create to completed, and serves the dashboard", async () => {
   const server = await start();
   await expectWholeJob(call, world);
+  await expectDashboard(call, world);
   expect(await server.sweep()).toMatchObject({ failedSteps: [], more: false });
   await server.stop();
 });

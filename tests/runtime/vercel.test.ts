@@ -11,6 +11,7 @@ import {
   apiRequest,
   type Call,
   CRON_SECRET,
+  expectDashboard,
   expectWholeJob,
   startWorld,
   type World,
@@ -55,6 +56,10 @@ test("a deployment without its settings answers 503, and works once they are the
 
 test("Vercel's handler runs a job from create to completed", async () => {
   await expectWholeJob(call, world);
+});
+
+test("Vercel's handler serves the dashboard", async () => {
+  await expectDashboard(call, world);
 });
 
 test("publishing goes on after the answer where Vercel keeps the instance alive for it", async () => {

@@ -136,3 +136,21 @@ export async function expectWholeJob(call: Call, world: World): Promise<void> {
   );
   expect(rows).toEqual([{ payload: "object", result: "object" }]);
 }
+
+/** Signs in to the dashboard and looks at a page, its style and a job's story. */
+export async function expectDashboard(call: Call, world: World): Promise<void> {
+  const jobId = await createJob(call, world);
+  const look = (path: string, init: RequestInit = {}) =>
+    call(new Request(PUBLIC_URL + path, { redirect: "manual", ...init }));
+  const closed = await look("/dashboard");
+  const style = /href="([^"]+\.css)"/.exec(await closed.text())?.[1] ?? "";
+  expect([closed.status, (await look(style)).status]).toEqual([401, 200]);
+  const body = new URLSearchParams({ key: API_SECRET });
+  const signedIn = await look("/dashboard/login", { method: "POST", body });
+  expect(signedIn.status).toBe(303);
+  const [cookie = ""] = (signedIn.headers.get("set-cookie") ?? "").split(";");
+  for (const path of ["/dashboard", `/dashboard/jobs/${jobId}`]) {
+    const page = await look(path, { headers: { cookie } });
+    expect([page.status, await page.text()]).toEqual([200, expect.stringContaining("Sign out")]);
+  }
+}

@@ -15,7 +15,7 @@ const COLUMNS: Column[] = [
   ["Backoff", "#~"],
   ["Time limit", "#~"],
   ["Lease", "#~"],
-  ["Change"],
+  ["Change", "#"],
 ];
 
 export const jobTypes: Page = {

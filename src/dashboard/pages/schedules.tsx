@@ -12,11 +12,10 @@ import type { Html, Page, Visit } from "../visit.js";
 
 const COLUMNS: Column[] = [
   ["Schedule"],
-  ["When"],
-  ["Next", "#~"],
+  ["Next", "#"],
   ["Last", "#~"],
   ["Missed", "~"],
-  ["Change"],
+  ["Change", "#"],
 ];
 
 export const schedules: Page = {
@@ -52,16 +51,11 @@ function rowOf(schedule: ScheduleView, visit: Visit): Row {
       {name} {declared && <span class="tag">declared</span>}
       {!enabled && <span class="tag">paused</span>}
       <span class="soft block">
+        <code>{schedule.cron}</code> {schedule.timeZone}
+      </span>
+      <span class="soft block">
         <a href={`${base}/jobs?type=${type}`}>{type}</a>
         {!declared && ` · ${tenant}`}
-      </span>
-    </>
-  );
-  const when = (
-    <>
-      <code>{schedule.cron}</code> <span class="soft block">{schedule.timeZone}</span>
-      <span class="soft narrow">
-        <Ago at={schedule.nextRunAt} nowMs={nowMs} />
       </span>
     </>
   );
@@ -69,7 +63,6 @@ function rowOf(schedule: ScheduleView, visit: Visit): Row {
     id: `s${schedule.id}`,
     cells: [
       named,
-      when,
       <Ago at={schedule.nextRunAt} nowMs={nowMs} />,
       <Ago at={schedule.lastRunAt} nowMs={nowMs} />,
       <Missed schedule={schedule} />,
