@@ -19,6 +19,7 @@ export async function claimDue(
   lockToken: string,
 ): Promise<ClaimedAttempt | null> {
   const wanted = JSON.stringify(types.map(({ type, leaseSeconds }) => ({ type, leaseSeconds })));
+  // A repeat may have outlived its own lease, and one token never stands for two attempts of a job.
   const [row] = await db.run<ClaimedRow>(sql`/* claim-due */
 with mine as (select id from jobs where lock_token = ${lockToken}::uuid),
 wanted as (
@@ -45,7 +46,6 @@ taken as (
     started_at = coalesce(j.started_at, now()), attempt_started_at = now(), finished_at = null,
     next_run_at = null, next_trigger_at = null, updated_at = now()
   from chosen where j.id = chosen.id
-    -- A repeat that outlived its own lease: one token never stands for two attempts of a job.
     and not exists (select from job_attempts a
       where a.job_id = j.id and a.lock_token = ${lockToken}::uuid)
   returning j.*, chosen.next_run_at as was_due_at)

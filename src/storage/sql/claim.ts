@@ -85,6 +85,7 @@ ${answerRow()}`;
 
 function choice(): SQL {
   const lock = sql`for update skip locked`;
+  // chosen: a first try may arrive after its attempt has ended, and one token never stands for two.
   return sql`
 higher as (
   ${firstDue(sql`9`, sql`(select priority + 1 from named)`, held, lock)}
@@ -105,7 +106,6 @@ candidate as (
   union all select * from higher
   union all select * from named_free
   union all select * from longest_due),
--- A first try that arrives after its attempt has ended: one token never stands for two attempts.
 chosen as (
   select c.* from candidate c where not exists (
     select from job_attempts a
@@ -136,9 +136,11 @@ ${lostAttempt(sql`chosen where status = 'processing'`)}`;
 
 function bookkeeping(): SQL {
   const anyDue = firstDue(sql`9`, sql`0`, sql`id`, sql``);
+  // unpublished: a new seq, for this message is used up and QStash would take its like for it.
+  // refused: not for a job that is being pruned, which the event would outlive.
+  // counted: after the one update that may wait, so that nobody waits for this counter meanwhile.
   return sql`
 unpublished as (
-  -- A new seq: this message is used up, and QStash would take its like for it.
   update jobs set triggered_at = null, updated_at = now(),
     trigger_seq = greatest(trigger_seq, (select seq from request)) + 1
   where id = (select job_id from request) and next_run_at is not null
@@ -168,13 +170,11 @@ refused as (
   where answer.kind not in ('not_due', 'locked_named', 'locked_other')
     and not exists (select from mine)
     and not exists (select from taken where taken.id = named.id)
-    -- Not for a job that is being pruned: the event would outlive it.
     and (exists (select from present) or exists (select from unpublished))),
 counted as (
   insert into job_stats as s (minute, job_type, measure, label, shard, count)
   select date_trunc('minute', now()), request.job_type, 'delivery', answer.kind, ${statShard}, 1
   from answer, request where answer.kind not in ('ran', 'locked_named', 'locked_other')
-    -- After the one update that may wait, so that nobody waits for this counter meanwhile.
     and (select count(*) from unpublished) >= 0
   on conflict (minute, job_type, measure, label, shard) do update set count = s.count + 1)`;
 }

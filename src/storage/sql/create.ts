@@ -52,6 +52,9 @@ const ownRecord = ({ tenant, operation, idempotencyKey }: IdempotentRequest): SQ
   sql`tenant = ${tenant} and operation = ${operation} and idempotency_key = ${idempotencyKey}`;
 
 function insertStatement(request: IdempotentRequest, items: string): SQL {
+  // A live record is only locked, so that purging cannot delete it before the second statement.
+  // The update of a job changes nothing: it holds the active job until this batch commits, so that
+  // the answer stays true.
   return sql`/* create: insert */
 with record as (
   insert into idempotency_records as r
@@ -59,7 +62,6 @@ with record as (
   values (${request.tenant}, ${request.operation}, ${request.idempotencyKey},
     ${request.requestHash}, ${request.owner}::uuid, now(),
     now() + make_interval(hours => ${request.ttlHours}::int))
-  -- A live record is only locked, so that purging cannot delete it before the second statement.
   on conflict (tenant, operation, idempotency_key) do update set
     request_hash = excluded.request_hash, owner = excluded.owner, resource_type = null,
     resource_id = null, response_status = null, response_json = null,
@@ -84,7 +86,6 @@ from record, first_of_key f, lateral (
   select greatest(now(), coalesce(f.run_at, now() + make_interval(secs => f.delay_seconds))) as due) time
 order by f.job_type, f.dedupe_key, f.position
 on conflict (tenant, job_type, dedupe_slot) where dedupe_slot is not null
--- Changes nothing: it holds the active job until this batch commits, so that the answer stays true.
 do update set dedupe_key = excluded.dedupe_key where false`;
 }
 

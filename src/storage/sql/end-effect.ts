@@ -17,6 +17,7 @@ export async function endEffect(
   const result = end.kind === "done" && end.result !== null ? JSON.stringify(end.result) : null;
   const trace = end.trace === null ? null : JSON.stringify(end.trace);
   const state = end.kind === "unknown" ? "started" : end.kind;
+  // A human's "not done" gives way to the one who did it, as long as nobody started it anew.
   const rows = await db.run<{ name: string }>(sql`/* end-effect */
 update job_effects set
   state = ${state}::text,
@@ -24,7 +25,6 @@ update job_effects set
   trace_json = coalesce(${trace}::jsonb, trace_json),
   finished_at = case when ${state}::text <> 'started' then coalesce(finished_at, now()) end
 where job_id = ${jobId}::uuid and name = ${name}::text and lock_token = ${lockToken}::uuid
-  -- A human's "not done" gives way to the one who did it, as long as nobody started it anew.
   and (state = 'started' or state = ${state}::text or settled_by is not null and ${state}::text = 'done')
 returning name`);
   return rows.length > 0;

@@ -29,17 +29,17 @@ const unknownTypeAttempts = sql`(select count(*) from job_attempts a
 
 function statement(request: FinishRequest): SQL {
   const { jobId } = request;
+  // there: the lock lets purging run before or after, never in between; unlike a key share it also
+  // brings the newest row, which the first try of this finish may have written in the meantime.
+  // status: a repeat answers with the outcome that its history row holds.
   return sql`/* finish */
 with ${recordedJob(request)},
--- The lock lets purging run before or after, never in between; unlike a key share it also brings
--- the newest row, which the first try of this very finish may have written in the meantime.
 there as (
   select * from jobs
   where id = ${jobId}::uuid and not exists (select from recorded) for share),
 ${historyRow(request)}
 select case when r.id is not null then 'recorded' when h.outcome is null then 'gone'
     when h.outcome = 'lease_expired' then 'late' else 'already' end as answer,
-  -- A repeat answers with the outcome that its history row holds.
   coalesce(r.status, case h.outcome when 'snoozed' then 'queued' else h.outcome end) as status,
   j.next_run_at is not null and j.triggered_at is not null as published, ${wakeupColumns(sql`j`)}
 from (select) one

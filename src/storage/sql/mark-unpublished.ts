@@ -21,6 +21,7 @@ type FailedMessage = Pick<Wakeup, "jobId" | "seq">;
 /** Marks what it can lock, and gives the messages whose rows it could not. */
 async function mark(db: Database, wakeups: FailedMessage[], lock: SQL): Promise<FailedMessage[]> {
   const failed = JSON.stringify(wakeups.map(({ jobId, seq }) => ({ id: jobId, seq })));
+  // counted: in order of types, so that no two of these statements wait for each other in a circle.
   const rows = await db.run<FailedMessage>(sql`/* mark-unpublished */
 with failed as (
   select id, seq from jsonb_to_recordset(${failed}::jsonb) as f(id uuid, seq int)),
@@ -38,7 +39,6 @@ noted as (
     jsonb_build_object('seq', held.seq, 'failed', true)
   from held),
 counted as (
-  -- In order of types, so that two of these statements cannot wait for each other in a circle.
   insert into job_stats as s (minute, job_type, measure, label, shard, count)
   select date_trunc('minute', now()), job_type, 'publish_failure', '', ${statShard}, count(*)
   from held group by job_type order by job_type

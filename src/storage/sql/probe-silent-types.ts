@@ -29,6 +29,7 @@ export async function probeSilentTypes(
   db: Database,
   { takeId, unpublishedTypes, limit }: Take,
 ): Promise<Wakeup[]> {
+  // silent: a message of the job may have left a moment ago, by this very sweep.
   const [, rows] = await db.batch<[unknown[], WakeupRow[]]>([
     sql`/* probe-silent-types: wait */ ${firstTryEnded(takeId)}`,
     sql`/* probe-silent-types */
@@ -48,7 +49,6 @@ head as (
 silent as (
   select head.job_type, head.id from head
   where ${isFirstTry} and not ${isMoving(sql`head.job_type`)}
-    -- Its message may have left a moment ago, by this very sweep.
     and (head.triggered_at is null or head.triggered_at <= now() - ${SILENCE})
   order by head.job_type limit ${limit}::int),
 held as (

@@ -60,13 +60,13 @@ const errorBrief = (code: SQL, message: SQL): SQL => sql`case when ${code} is no
 function ofJob(): SQL {
   const isEvent = (at: SQL, kinds: SQL): SQL => sql`exists (
     select from job_events e where e.job_id = job.id and e.at = ${at} and e.kind in (${kinds}))`;
+  // A recovery that ends its job stamps triggered_at as well, and publishes nothing.
   return sql`
   select created_at as at, jsonb_build_object('kind', 'created') as body from job
   union all
   select triggered_at, jsonb_build_object(
     'kind', 'published', 'seq', trigger_seq, 'why', null, 'failed', false)
   from job where triggered_at is not null
-    -- A recovery that ends its job stamps it as well, and publishes nothing.
     and triggered_at is distinct from finished_at
     and not ${isEvent(sql`job.triggered_at`, sql`'published', 'run_now'`)}
   union all

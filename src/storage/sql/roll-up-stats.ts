@@ -75,13 +75,13 @@ span as materialized (
 
 /** CTEs `attempt` and `live`: what lies in the span. */
 function attempts(): SQL {
+  // took: how long a lost attempt really took nobody knows.
+  // Whoever takes an expired lease writes one instant into both rows when it ends the job.
   return sql`attempt as materialized (
   select a.job_type, date_trunc('minute', a.finished_at) as minute, a.outcome, a.error_code,
     a.wait_seconds as waited,
-    -- How long a lost attempt really took nobody knows.
     case when a.outcome <> 'lease_expired'
       then greatest(0, extract(epoch from a.finished_at - a.started_at))::float8 end as took,
-    -- Whoever takes an expired lease writes one instant into both rows when it ends the job.
     case when a.outcome = 'lease_expired' then coalesce((select j.status from jobs j
       where j.id = a.job_id and j.finished_at = a.finished_at), 'failed') else a.outcome end as left_as
   from span, worked_type w cross join lateral (

@@ -25,6 +25,7 @@ export async function runNow(
   { actionId, actor, reason }: OperatorAction,
   options: { unpublishedTypes: string[] },
 ): Promise<RunNowOutcome> {
+  // changed: a row that waits only in its newest version must not break a CHECK in its older one.
   const [row] = await db.run<WakeupRow & { ok: boolean; published: boolean; job: unknown }>(
     sql`/* run-now */
 with present as (
@@ -32,7 +33,6 @@ with present as (
 ${repeatedAction(jobId, actionId)},
 changed as (
   update jobs j set
-    -- A row that waits only in its newest version must not break a CHECK in its older one.
     next_run_at = case when j.next_run_at is not null then now() end,
     next_trigger_at = case when j.next_run_at is not null then now() + ${wakeupGrace} end,
     trigger_seq = j.trigger_seq + 1,

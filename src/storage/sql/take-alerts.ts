@@ -28,6 +28,7 @@ export async function takeAlerts(
 }
 
 function judge(thresholds: AlertThresholds): SQL {
+  // probe_unanswered: due work, and no claim since the probe: nothing we publish comes back to us.
   return sql`/* take-alerts: judge */
 with recursive ${waitingTypes(sql`next_run_at is not null`)},
 ${running},
@@ -42,7 +43,6 @@ seen(kind, job_type, value, threshold) as (
   union all
   select 'publish_failures', '', sum(unpublished), ${thresholds.publishFailures}::float8 from last_hour
   union all
-  -- Due work, and no claim since the probe: nothing that we publish comes back to us.
   select 'probe_unanswered', t.job_type, t.probes, ${UNANSWERED_PROBES}::float8
   from type_state t join backlog using (job_type)
   where not ${claimedSince(sql`t.job_type`, sql`t.probed_at`)}),

@@ -40,6 +40,8 @@ export async function takeVanished(
       limit ${ATTEMPTS_COUNTED_MAX}) ended)
     + (select count(*) from running r
       where r.job_type = t.job_type and r.attempt_started_at > t.since))`;
+  // due_type: the order makes it an index descent a type; without one a scan may look cheaper.
+  // shared: an answered probe allows one full batch, the next probe where the type is still.
   const [, rows] = await db.batch<[unknown[], WakeupRow[]]>([
     sql`/* take-vanished: wait */ ${firstTryEnded(takeId)}`,
     sql`/* take-vanished */
@@ -47,7 +49,6 @@ with recursive ${takenBefore(takeId)},
 ${waitingTypes(sql`next_trigger_at is not null`)},
 ${openTypes(unpublishedTypes)},
 ${running},
--- The order makes it an index descent a type; without one a scan of the table may look cheaper.
 due_type as (
   select t.job_type from open_type t cross join lateral (
     select j.id from jobs j
@@ -59,7 +60,6 @@ shared as (
   select job_type, now(), now() from due_type order by job_type
   on conflict (job_type) do update set
     previous_sweep_at = coalesce(t.swept_at, now()), swept_at = now(),
-    -- An answered probe allows one full batch, which is the next probe where the type is still.
     answered = ${answered},
     probes = case when ${answered} then (not ${isMoving(sql`t.job_type`)})::int else t.probes end,
     probed_at = case when ${answered} then now() else t.probed_at end,
