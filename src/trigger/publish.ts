@@ -28,7 +28,6 @@ const NOT_BEFORE_SECONDS_MAX = 6 * 86_400 + 23 * 3600;
 const DEFAULT_TIMEOUT_SECONDS = 60;
 const PUBLISH_TRIES = 2;
 const PUBLISH_TRY_SECONDS = 5;
-const NO_ANSWER = new Error(`no answer within ${PUBLISH_TRY_SECONDS} s`);
 export const MESSAGES_PER_BATCH = 100;
 
 type QstashMessage = PublishRequest<Message> & { url: string };
@@ -143,7 +142,7 @@ const CALLER_STATUSES = [401, 402, 403, 408, 429];
 function diagnose(error: unknown): { reason: string; final: boolean; refused: boolean } {
   const status = (error as { status?: unknown } | null)?.status;
   if (typeof status !== "number") {
-    const reason = error === NO_ANSWER ? "timeout" : "unreachable";
+    const reason = error instanceof NoAnswerError ? "timeout" : "unreachable";
     return { reason, final: false, refused: false };
   }
   const final = status >= 400 && status < 500 && ![408, 429].includes(status);

@@ -20,7 +20,6 @@ export async function claimDue(
   lockToken: string,
 ): Promise<ClaimedAttempt | null> {
   const wanted = JSON.stringify(types.map(({ type, leaseSeconds }) => ({ type, leaseSeconds })));
-  // A repeat may have outlived its own lease, and one token never stands for two attempts of a job.
   const [row] = await db.run<ClaimedRow>(sql`/* claim-due */
 with mine as (select id from jobs where lock_token = ${lockToken}::uuid),
 wanted as (

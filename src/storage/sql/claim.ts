@@ -86,7 +86,6 @@ ${answerRow()}`;
 /** Nothing for a first try that arrives after its attempt has ended: one token, one attempt. */
 function choice(): SQL {
   const lock = sql`for update skip locked`;
-  // chosen: a first try may arrive after its attempt has ended, and one token never stands for two.
   return sql`
 higher as (
   ${firstDue(sql`9`, sql`(select priority + 1 from named)`, held, lock)}
@@ -142,9 +141,6 @@ ${lostAttempt(sql`chosen where status = 'processing'`)}`;
  */
 function bookkeeping(): SQL {
   const anyDue = firstDue(sql`9`, sql`0`, sql`id`, sql``);
-  // unpublished: a new seq, for this message is used up and QStash would take its like for it.
-  // refused: not for a job that is being pruned, which the event would outlive.
-  // counted: after the one update that may wait, so that nobody waits for this counter meanwhile.
   return sql`
 unpublished as (
   update jobs set triggered_at = null, updated_at = now(),

@@ -7,8 +7,7 @@ import { planFromNow, scheduleJson } from "../schedule-rows.js";
  * Creates a schedule, which a sweep begins to plan; null when its tenant has one of this name.
  *
  * Guard:  the unique name.
- * Repeat: finds its own schedule by its id and gives it. The update changes nothing: it waits for
- *         a first try that is under way, whose row this statement's snapshot would not have.
+ * Repeat: finds its own schedule by its id and gives it, also when its first try was under way.
  */
 export async function createSchedule(
   db: Database,
@@ -21,6 +20,7 @@ values (${schedule.id}::uuid, ${schedule.tenant}, ${schedule.name}, ${schedule.c
   ${schedule.timeZone}, ${schedule.type}, ${JSON.stringify(schedule.payload)}::jsonb,
   ${schedule.missedRunPolicy}, ${schedule.enabled}::boolean, ${planFromNow},
   ${schedule.id}::uuid, now(), now())
+-- Changes nothing: it waits for a first try and gives its row, which this snapshot may not have.
 on conflict (tenant, name) do update set name = s.name where s.id = excluded.id
 returning ${scheduleJson(sql`s`)} as schedule`);
   return row?.schedule ?? null;

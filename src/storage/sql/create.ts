@@ -57,9 +57,6 @@ const ownRecord = ({ tenant, operation, idempotencyKey }: IdempotentRequest): SQ
  * true. That job's `do update` changes nothing.
  */
 function insertStatement(request: IdempotentRequest, items: string): SQL {
-  // A live record is only locked, so that purging cannot delete it before the second statement.
-  // The update of a job changes nothing: it holds the active job until this batch commits, so that
-  // the answer stays true.
   return sql`/* create: insert */
 with record as (
   insert into idempotency_records as r

@@ -18,7 +18,6 @@ export async function endEffect(
   const result = end.kind === "done" && end.result !== null ? JSON.stringify(end.result) : null;
   const trace = end.trace === null ? null : JSON.stringify(end.trace);
   const state = end.kind === "unknown" ? "started" : end.kind;
-  // A human's "not done" gives way to the one who did it, as long as nobody started it anew.
   const rows = await db.run<{ name: string }>(sql`/* end-effect */
 update job_effects set
   state = ${state}::text,

@@ -33,9 +33,6 @@ const unknownTypeAttempts = sql`(select count(*) from job_attempts a
  */
 function statement(request: FinishRequest): SQL {
   const { jobId } = request;
-  // there: the lock lets purging run before or after, never in between; unlike a key share it also
-  // brings the newest row, which the first try of this finish may have written in the meantime.
-  // status: a repeat answers with the outcome that its history row holds.
   return sql`/* finish */
 with ${recordedJob(request)},
 there as (

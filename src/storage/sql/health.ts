@@ -9,7 +9,6 @@ import type { Database } from "../client.js";
  * Shape: due work is looked for in order, by index descents; else a scan of the table looks cheaper.
  */
 export async function health(db: Database): Promise<StoreHealth> {
-  // due: the order makes it an index descent; without one a scan of the table looks cheaper.
   const [row] = await db.run<{
     migration: string | null;
     sweep_age_seconds: number | null;

@@ -22,7 +22,6 @@ type FailedMessage = Pick<Wakeup, "jobId" | "seq">;
 /** Marks what it can lock, and gives the messages whose rows it could not. */
 async function mark(db: Database, wakeups: FailedMessage[], lock: SQL): Promise<FailedMessage[]> {
   const failed = JSON.stringify(wakeups.map(({ jobId, seq }) => ({ id: jobId, seq })));
-  // counted: in order of types, so that no two of these statements wait for each other in a circle.
   const rows = await db.run<FailedMessage>(sql`/* mark-unpublished */
 with failed as (
   select id, seq from jsonb_to_recordset(${failed}::jsonb) as f(id uuid, seq int)),

@@ -30,7 +30,6 @@ export async function probeSilentTypes(
   db: Database,
   { takeId, unpublishedTypes, limit }: Take,
 ): Promise<Wakeup[]> {
-  // silent: a message of the job may have left a moment ago, by this very sweep.
   const [, rows] = await db.batch<[unknown[], WakeupRow[]]>([
     sql`/* probe-silent-types: wait */ ${firstTryEnded(takeId)}`,
     sql`/* probe-silent-types */

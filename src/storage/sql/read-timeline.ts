@@ -64,7 +64,6 @@ const errorBrief = (code: SQL, message: SQL): SQL => sql`case when ${code} is no
 function ofJob(): SQL {
   const isEvent = (at: SQL, kinds: SQL): SQL => sql`exists (
     select from job_events e where e.job_id = job.id and e.at = ${at} and e.kind in (${kinds}))`;
-  // A recovery that ends its job stamps triggered_at as well, and publishes nothing.
   return sql`
   select created_at as at, jsonb_build_object('kind', 'created', 'by', tenant,
     'idempotencyKey', idempotency_key,

@@ -80,8 +80,6 @@ span as materialized (
  * lease wrote one instant into both rows.
  */
 function attempts(): SQL {
-  // took: how long a lost attempt really took nobody knows.
-  // Whoever takes an expired lease writes one instant into both rows when it ends the job.
   return sql`attempt as materialized (
   select a.job_type, date_trunc('minute', a.finished_at) as minute, a.outcome, a.error_code,
     a.wait_seconds as waited,

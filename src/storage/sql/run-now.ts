@@ -26,7 +26,6 @@ export async function runNow(
   { actionId, actor, reason }: OperatorAction,
   options: { unpublishedTypes: string[] },
 ): Promise<RunNowOutcome> {
-  // changed: a row that waits only in its newest version must not break a CHECK in its older one.
   const [row] = await db.run<WakeupRow & { ok: boolean; published: boolean; job: unknown }>(
     sql`/* run-now */
 with present as (

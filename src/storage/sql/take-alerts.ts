@@ -29,7 +29,6 @@ export async function takeAlerts(
 
 /** `probe_unanswered`: due work and no claim since the probe, so nothing that we publish comes back. */
 function judge(thresholds: AlertThresholds): SQL {
-  // probe_unanswered: due work, and no claim since the probe: nothing we publish comes back to us.
   return sql`/* take-alerts: judge */
 with recursive ${waitingTypes(sql`next_run_at is not null`)},
 ${running},
