@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer, type IncomingMessage, type Server } from "node:http";
-import { createServer as createSocketServer } from "node:net";
+import { createServer, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -16,6 +16,7 @@ let folder: string;
 let ports: Record<string, string>;
 let dev: ChildProcess;
 let printed = "";
+let ended: Promise<unknown>;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "antrean-local-"));
@@ -24,14 +25,16 @@ beforeAll(async () => {
     cwd: folder,
     env: { ...process.env, ...ports },
   });
-  dev.stdout?.on("data", (chunk: Buffer) => {
-    printed += chunk.toString();
-  });
+  ended = new Promise((done) => dev.once("exit", done));
+  for (const stream of [dev.stdout, dev.stderr]) {
+    stream?.on("data", (chunk: Buffer) => {
+      printed += chunk.toString();
+    });
+  }
   await vi.waitFor(() => expect(printed).toContain("Antrean is ready."), { timeout: 30_000 });
 });
 
 afterAll(async () => {
-  const ended = new Promise((done) => dev.once("exit", done));
   dev.kill("SIGTERM");
   await ended;
   await rm(folder, { recursive: true, force: true });
@@ -123,16 +126,20 @@ async function runToEnd(
   return { stdout, stderr, code };
 }
 
-/** Ports that were free a moment ago; the scripts take them at once. */
+/**
+ * Ports that were free a moment ago, which the scripts take at once. Below those that a system gives
+ * to outgoing connections, of which other tests make thousands meanwhile.
+ */
 async function freePorts(names: string[]): Promise<Record<string, string>> {
-  const servers = await Promise.all(
-    names.map(async () => {
-      const server = createSocketServer() as unknown as Server;
-      await listen(server, { port: 0, service: "a free port" });
-      return server;
-    }),
-  );
-  const found = servers.map((server) => String((server.address() as { port: number }).port));
-  await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
-  return Object.fromEntries(names.map((name, at) => [name, found[at] ?? ""]));
+  const found: Record<string, string> = {};
+  for (const name of names) {
+    while (!found[name]) {
+      const port = randomInt(20_000, 30_000);
+      const server = createServer();
+      const isFree = await listen(server, { port, service: "a free port" }).catch(() => 0);
+      await close(server);
+      if (isFree && !Object.values(found).includes(String(port))) found[name] = String(port);
+    }
+  }
+  return found;
 }

@@ -66,7 +66,7 @@ describe("the package holds what it needs", () => {
   test("source maps whose sources are ours", async () => {
     const map = await readFile(path.join(installed.folder, "dist/mount/mount.js.map"), "utf8");
     const { sources } = JSON.parse(map) as { sources: string[] };
-    expect(sources.filter((source) => !/\/src\/[\w./-]+\.ts$/.test(source))).toEqual([]);
+    expect(sources.filter((source) => !/\/src\/[\w./-]+\.tsx?$/.test(source))).toEqual([]);
   });
 });
 

@@ -32,7 +32,9 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   const name = `test_${randomUUID().replaceAll("-", "")}`;
   const url = await copyDatabase(adminUrl, TEMPLATE, name);
   const neon = await startNeon({ databaseUrl: url });
-  const pool = new pg.Pool({ connectionString: url });
+  // The application's limit is for its statements; tests also make thousands of jobs in one.
+  const options = "-c statement_timeout=60s";
+  const pool = new pg.Pool({ connectionString: url, options });
   // A test may terminate sessions, idle ones of this pool included.
   pool.on("error", () => {});
   const backups: string[] = [];
