@@ -7,7 +7,7 @@ import { TEMPLATE } from "./template.js";
 
 const COPY_ATTEMPTS = 5;
 const POLL_TIMEOUT_SECONDS = 10;
-const TRUNCATED_FROM_BYTES = 512 * 1024;
+const TRUNCATED_FROM_BYTES = 64 * 1024;
 const OBJECT_IN_USE = "55006";
 
 /** A database of one's own with the application's schema, and the ways to it. */

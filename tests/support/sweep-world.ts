@@ -60,7 +60,8 @@ export function setUpSweeps(): SweepStage {
   return {
     async start(options) {
       await emptyTables(database.pg);
-      await database.pg.query("update clock.offset_by set value = '0'; analyze jobs");
+      // Not only emptied: these tests count pages, and dead rows have some.
+      await database.pg.query("update clock.offset_by set value = '0'; truncate jobs");
       const world = await startWorld(database, options);
       running.push(world.qstash);
       return world;
