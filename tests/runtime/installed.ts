@@ -2,7 +2,7 @@
 
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { cp, mkdir, readFile, rename, rm } from "node:fs/promises";
+import { cp, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { buildCli } from "../../dev/build/cli.js";
@@ -28,6 +28,8 @@ export async function installPackage(): Promise<Installed> {
   const modules = path.join(project, "node_modules");
   await mkdir(source, { recursive: true });
   await mkdir(modules);
+  // Without one of its own it would be part of this repository, and find the package there.
+  await writeFile(path.join(project, "package.json"), '{"name":"shop","type":"module"}');
   await Promise.all([
     buildMount(path.join(source, "dist/mount")),
     buildClient(path.join(source, "dist/client")),
