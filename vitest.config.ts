@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 interface Tier {
@@ -19,8 +20,8 @@ const TIERS: Tier[] = [
 
 export default defineConfig({
   test: {
-    // One a core: most of a test's time is Postgres's, and the default leaves a core idle.
-    maxWorkers: "100%",
+    // More than cores: some tests wait for a process or a browser. The default leaves a core idle.
+    maxWorkers: Math.ceil(availableParallelism() * 1.5),
     projects: TIERS.map(({ name, timeoutSeconds, isolate }) => ({
       test: {
         name,

@@ -19,7 +19,7 @@ import {
 import { createJobs, newJob, newTake } from "../support/store.js";
 
 const race = setUpRace();
-const JOBS = 200;
+const JOBS = 100;
 const CLIENTS = 8;
 const ROUNDS = 2;
 const SEED = 4711;
@@ -36,7 +36,7 @@ interface Told {
   ended: { lockToken: string; jobId: string; status: string }[];
 }
 
-test("after 200 jobs met duplicates, crashes, sweeps, cancels and replays at once, every attempt is accounted for", {
+test("after 100 jobs met duplicates, crashes, sweeps, cancels and replays at once, every attempt is accounted for", {
   timeout: 60_000,
 }, async () => {
   const random = seededRandom(SEED);
