@@ -24,11 +24,10 @@ export async function startNeon(options: {
   databaseUrl: string;
   port?: number;
   maxConnections?: number;
+  keepsPlans?: boolean;
 }): Promise<NeonStandIn> {
-  const sessions = openSessions(
-    options.databaseUrl,
-    options.maxConnections ?? DEFAULT_MAX_CONNECTIONS,
-  );
+  const { maxConnections = DEFAULT_MAX_CONNECTIONS, keepsPlans = false } = options;
+  const sessions = openSessions(options.databaseUrl, { maxConnections, keepsPlans });
   const faults = new FaultSwitch();
   const underWay = new Set<Promise<void>>();
   const server = createServer((request, response) => {
