@@ -11,7 +11,7 @@ interface Tier {
 const TIERS: Tier[] = [
   { name: "unit", timeoutSeconds: 20, isolate: false },
   { name: "tidy", timeoutSeconds: 60, isolate: false },
-  { name: "contract", timeoutSeconds: 30, isolate: true },
+  { name: "contract", timeoutSeconds: 30, isolate: false },
   { name: "flow", timeoutSeconds: 60, isolate: false },
   { name: "race", timeoutSeconds: 60, isolate: false },
   { name: "runtime", timeoutSeconds: 90, isolate: true },
