@@ -9,7 +9,15 @@ import { publint } from "publint";
 import { formatMessage } from "publint/utils";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type Installed, installPackage, typeFaults } from "./installed.js";
-import { apiRequest, type Call, CRON_SECRET, deliver, startWorld, type World } from "./world.js";
+import {
+  apiRequest,
+  type Call,
+  CRON_SECRET,
+  deliver,
+  expectDashboard,
+  startWorld,
+  type World,
+} from "./world.js";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
 const PUBLIC_URL = "https://shop.example/antrean";
@@ -167,6 +175,8 @@ describe.each([
     expect((await asAdmin(location)).status).toBe(200);
     expect((await get(location)).status).toBe(401);
     expect((await get(`${PUBLIC_URL}/api/health`)).status).toBe(200);
+    const jobId = location.split("/").at(-1) ?? "";
+    await expectDashboard(call, world, { publicUrl: PUBLIC_URL, jobId });
     const cron = { headers: { authorization: `Bearer ${CRON_SECRET}` } };
     const swept = await call(new Request(`${PUBLIC_URL}/api/sweep`, cron));
     expect(await swept.json()).toMatchObject({ failedSteps: [] });

@@ -138,19 +138,25 @@ export async function expectWholeJob(call: Call, world: World): Promise<void> {
 }
 
 /** Signs in to the dashboard and looks at a page, its style and a job's story. */
-export async function expectDashboard(call: Call, world: World): Promise<void> {
-  const jobId = await createJob(call, world);
+export async function expectDashboard(
+  call: Call,
+  world: World,
+  mounted?: { publicUrl: string; jobId: string },
+): Promise<void> {
+  const jobId = mounted?.jobId ?? (await createJob(call, world));
+  const { origin, pathname } = new URL(mounted?.publicUrl ?? PUBLIC_URL);
+  const base = pathname.replace(/\/$/, "");
   const look = (path: string, init: RequestInit = {}) =>
-    call(new Request(PUBLIC_URL + path, { redirect: "manual", ...init }));
-  const closed = await look("/dashboard");
+    call(new Request(origin + path, { redirect: "manual", ...init }));
+  const closed = await look(`${base}/dashboard`);
   const style = /href="([^"]+\.css)"/.exec(await closed.text())?.[1] ?? "";
   expect([closed.status, (await look(style)).status]).toEqual([401, 200]);
   const body = new URLSearchParams({ key: API_SECRET });
-  const signedIn = await look("/dashboard/login", { method: "POST", body });
+  const signedIn = await look(`${base}/dashboard/login`, { method: "POST", body });
   expect(signedIn.status).toBe(303);
   const [cookie = ""] = (signedIn.headers.get("set-cookie") ?? "").split(";");
   for (const path of ["/dashboard", `/dashboard/jobs/${jobId}`]) {
-    const page = await look(path, { headers: { cookie } });
+    const page = await look(base + path, { headers: { cookie } });
     expect([page.status, await page.text()]).toEqual([200, expect.stringContaining("Sign out")]);
   }
 }
