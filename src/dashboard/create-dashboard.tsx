@@ -67,6 +67,7 @@ function addDoors(app: Hono<Env>, setting: Setting): void {
   app.get("/login", () => redirectTo(base));
   app.post("/login", ({ env }) => login.signIn(env));
   app.use(async (context, next) => {
+    if (hasNul(context.env)) return setting.failure(NUL_FAILURE);
     const session = await login.sessionOf(context.env);
     if (!session) return login.page(context.env);
     context.set("session", session);
@@ -102,6 +103,17 @@ async function showPage(context: Context<Env>, page: Page, setting: Setting): Pr
 
 const REASON_LENGTH_MAX = 500;
 
+const NUL_FAILURE = {
+  status: 400,
+  title: "Not possible",
+  detail: "A field holds the character U+0000, which no text in the database can have.",
+};
+
+/** In a form or a path, however it is written; pages look at their queries. */
+function hasNul({ body, path }: Exchange): boolean {
+  return [body, path].some((text) => /%00|\0/.test(text));
+}
+
 async function carryOut(
   context: Context<Env>,
   action: Action,
@@ -114,7 +126,7 @@ async function carryOut(
   }
   const fields = new URLSearchParams(context.env.body);
   const given = fields.get("action") || crypto.randomUUID();
-  const actionId = await actionIdOf(visit.actor.keyName, given);
+  const actionId = await actionIdOf(visit.actor.keyName, context.env.path, given);
   const reason = fields.get("reason")?.trim().slice(0, REASON_LENGTH_MAX) || null;
   const path = hasPlausibleIds(visit)
     ? await action.act(visit, { fields, actionId, reason })

@@ -9,7 +9,8 @@ const FAILURES_MAX = 60;
 export interface LoginLimit {
   /** Gives the seconds to wait before another attempt is looked at; 0 for none. */
   waitSeconds(address: string, nowMs: number): number;
-  noteFailure(address: string, nowMs: number): void;
+  /** Counts an attempt as failed until it is known better; gives what takes it back. */
+  begin(address: string, nowMs: number): { succeeded(): void };
 }
 
 /**
@@ -34,8 +35,15 @@ export function createLoginLimit(): LoginLimit {
       const [oldest] = full;
       return oldest ? Math.max(1, Math.ceil((oldest.atMs + WINDOW_MS - nowMs) / 1000)) : 0;
     },
-    noteFailure(address, nowMs) {
-      failures.push({ address, atMs: nowMs });
+    begin(address, nowMs) {
+      // At once, or many attempts at the same time would all be looked at.
+      const attempt = { address, atMs: nowMs };
+      failures.push(attempt);
+      return {
+        succeeded() {
+          failures = failures.filter((each) => each !== attempt);
+        },
+      };
     },
   };
 }

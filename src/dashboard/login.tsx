@@ -27,7 +27,8 @@ export function createLogin({ apiKeys, publicUrl }: DashboardOptions, base: stri
     sessionOf: ({ request, nowMs }) =>
       sessions.read(readCookie(request.headers, isLocal(request, publicUrl)), nowMs),
     page({ request, path }) {
-      const next = request.method === "GET" ? base + path + new URL(request.url).search : base;
+      const next =
+        request.method === "GET" ? base + encodeURI(path) + new URL(request.url).search : base;
       return htmlResponse(<LoginPage base={base} next={next} />, 401);
     },
     async signIn({ request, body, nowMs }) {
@@ -41,11 +42,10 @@ export function createLogin({ apiKeys, publicUrl }: DashboardOptions, base: stri
         const fault = `Too many attempts. Try again in ${waitSeconds} s.`;
         return refused(429, fault, next, { "Retry-After": String(waitSeconds) });
       }
+      const attempt = limit.begin(address, nowMs);
       const key = await keys(fields.get("key")?.trim() ?? "");
-      if (!key) {
-        limit.noteFailure(address, nowMs);
-        return refused(401, "No API key of this deployment has this secret.", next);
-      }
+      if (!key) return refused(401, "No API key of this deployment has this secret.", next);
+      attempt.succeeded();
       const value = await sessions.start(key, nowMs);
       return redirectTo(next, { "Set-Cookie": writeCookie(value, isLocal(request, publicUrl)) });
     },
@@ -56,6 +56,9 @@ export function createLogin({ apiKeys, publicUrl }: DashboardOptions, base: stri
 
 /** Only our own pages are a place to go on at; everything else becomes the first page. */
 function ownPath(path: string, base: string): string {
-  const isOwn = path === base || path.startsWith(`${base}/`) || path.startsWith(`${base}?`);
-  return isOwn && !/[\\\s]/.test(path) && !path.includes("//") ? path : base;
+  if (!/^[\x21-\x7e]+$/.test(path) || /\\|\/\//.test(path)) return base;
+  // Where a browser would go: dots may lead out of the base.
+  const { pathname } = new URL(path, "http://own.invalid");
+  const isOwn = pathname === base || pathname.startsWith(`${base}/`);
+  return isOwn && path.startsWith(base) ? path : base;
 }

@@ -19,12 +19,12 @@ export function readReplayFilter(form: URLSearchParams): {
       read(name, `“${name}” must be a whole number from ${min} to ${max}.`, isWhole) ?? fallback,
     );
   };
+  const isCode = (text: string) => text.length <= 64 && !text.includes("\0");
   const { createdAfter, createdBefore } = readCreated(read);
   const filter = {
     type: readType(read) ?? undefined,
     errorCode:
-      read("code", "An error code has at most 64 characters.", ({ length }) => length <= 64) ??
-      undefined,
+      read("code", "An error code has at most 64 characters, and no U+0000.", isCode) ?? undefined,
     createdAfter: createdAfter ?? undefined,
     createdBefore: createdBefore ?? undefined,
     limit: whole("limit", 1, REPLAY_LIMIT.max, REPLAY_LIMIT.default),

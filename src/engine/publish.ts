@@ -1,5 +1,6 @@
 /** Publishes wake-up messages after their commit; a failure is written down and never thrown. */
 
+import { groupBy } from "../core/group-by.js";
 import type { Wakeup } from "../core/job.js";
 import { type Ports, PublishFailedError, type UnpublishedMessage } from "../core/ports.js";
 
@@ -59,7 +60,7 @@ export async function markFailed(
     () => undefined,
     (thrown: unknown) => String(thrown),
   );
-  const alike = Map.groupBy(failed, ({ wakeup, reason }) => `${reason} ${wakeup.type}`);
+  const alike = groupBy(failed, ({ wakeup, reason }) => `${reason} ${wakeup.type}`);
   for (const messages of alike.values()) {
     ports.log("publish_failed", {
       count: messages.length,
@@ -112,7 +113,7 @@ async function separate(
   messages: UnpublishedMessage[],
   callsMax: number,
 ): Promise<Pick<Published, "calls" | "refusedTypes"> & { failed: UnpublishedMessage[] }> {
-  const types = Map.groupBy(
+  const types = groupBy(
     messages.filter(({ refused }) => refused),
     ({ wakeup }) => wakeup.type,
   );

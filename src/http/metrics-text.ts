@@ -1,5 +1,6 @@
 /** Metrics in Prometheus's text exposition format. */
 
+import { groupBy } from "../core/group-by.js";
 import {
   BEYOND_BOUNDS,
   DURATION_BOUNDS_SECONDS,
@@ -144,7 +145,7 @@ function histogram(
   measure: "duration" | "wait",
   bounds: readonly number[],
 ): Sample[] {
-  const buckets = Map.groupBy(
+  const buckets = groupBy(
     totals.filter((total) => total.measure === measure),
     ({ type }) => type,
   );

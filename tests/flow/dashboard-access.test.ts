@@ -71,6 +71,10 @@ describe("the login", () => {
       "//evil.example",
       "/dashboard//evil.example",
       "/dashboardx",
+      "/dashboard/../api/docs",
+      "/dashboard/%2e%2e/api/docs",
+      "/dashboard/\u4f60",
+      "/dashboard/\u0001",
     ]) {
       const sent = await stranger(flow).post("/dashboard/login", {
         key: KEYS.acme,
@@ -78,6 +82,18 @@ describe("the login", () => {
       });
       expect(sent.headers.get("location")).toBe("/dashboard");
     }
+  });
+
+  test("looks at no more wrong keys when they come at once", async () => {
+    flow.start([], { env });
+    const from = { "x-real-ip": "192.0.2.7" };
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, () =>
+        stranger(flow).post("/dashboard/login", { key: "wrong-secret-0000000" }, from),
+      ),
+    );
+    expect(answers.filter(({ status }) => status === 401)).toHaveLength(5);
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(35);
   });
 
   test("is refused from another site's page, and slowed down after wrong keys", async () => {
@@ -155,6 +171,17 @@ describe("a session", () => {
     const paused = await writer.post(`/dashboard/types/${TYPE}/pause`, own?.hidden ?? {});
     expect(paused.status).toBe(403);
     expect(await everything()).toEqual(before);
+  });
+
+  test("U+0000, which the database cannot hold, is the client's fault wherever it stands", async () => {
+    flow.start([scripted(succeed())]);
+    const jobId = await flow.create(TYPE, {});
+    const acme = await signIn(flow, KEYS.acme);
+    const code = await acme.get("/dashboard/dead-letters/replay?code=%00");
+    const reason = await acme.post(`/dashboard/jobs/${jobId}/cancel`, { reason: "a\0b" });
+    const path = await acme.get("/dashboard/jobs/%00");
+    expect([code.status, reason.status, path.status]).toEqual([400, 400, 400]);
+    expect((await flow.job(jobId)).status).toBe("queued");
   });
 
   test("changes nothing by any link, only by forms with its own token (S04)", async () => {

@@ -98,7 +98,7 @@ describe("the login's limit", () => {
     const limit = createLoginLimit();
     for (let n = 0; n < 5; n += 1) {
       expect(limit.waitSeconds("a", n * 1000)).toBe(0);
-      limit.noteFailure("a", n * 1000);
+      limit.begin("a", n * 1000);
     }
     expect(limit.waitSeconds("a", 5000)).toBe(55);
     expect(limit.waitSeconds("b", 5000)).toBe(0);
@@ -107,7 +107,7 @@ describe("the login's limit", () => {
 
   test("makes everybody wait when ever new addresses guess", () => {
     const limit = createLoginLimit();
-    for (let n = 0; n < 60; n += 1) limit.noteFailure(`a${n}`, 0);
+    for (let n = 0; n < 60; n += 1) limit.begin(`a${n}`, 0);
     expect(limit.waitSeconds("b", 1000)).toBe(59);
   });
 
@@ -120,8 +120,9 @@ describe("the login's limit", () => {
 });
 
 test("a form's action is the same each time, and another one for another key", async () => {
-  const first = await actionIdOf("acme", "form");
+  const first = await actionIdOf("acme", "/jobs/1/cancel", "form");
   expect(first).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-  expect(await actionIdOf("acme", "form")).toBe(first);
-  expect(await actionIdOf("globex", "form")).not.toBe(first);
+  expect(await actionIdOf("acme", "/jobs/1/cancel", "form")).toBe(first);
+  expect(await actionIdOf("globex", "/jobs/1/cancel", "form")).not.toBe(first);
+  expect(await actionIdOf("acme", "/jobs/1/replay", "form")).not.toBe(first);
 });

@@ -1,6 +1,7 @@
 /** From counted facts to what charts and tables show. */
 
 import type { ActivityFact, ActivityMeasure } from "../../core/activity.js";
+import { groupBy } from "../../core/group-by.js";
 import { DURATION_BOUNDS_SECONDS, WAIT_BOUNDS_SECONDS } from "../../core/monitoring.js";
 import type { Activity } from "../../engine/read-activity.js";
 import { type Histogram, percentile } from "../percentile.js";
@@ -64,7 +65,7 @@ function bucketsOf(
   { sinceEpochSeconds, buckets, facts }: Activity,
   measure: ActivityMeasure,
 ): { label: string; counts: Histogram }[] {
-  const byBucket = Map.groupBy(
+  const byBucket = groupBy(
     facts.filter((fact) => fact.measure === measure && fact.bucket !== null),
     ({ bucket }) => bucket,
   );
