@@ -2,6 +2,14 @@
 
 import type { Job, Json, Wakeup } from "./job.js";
 
+/** What an operator says why; kept with the job's history. */
+export const REASON_LENGTH_MAX = 500;
+/** Dead letters that one bulk replay takes. */
+export const REPLAY_LIMIT = { default: 500, max: 5000 } as const;
+/** The jobs of a bulk replay become due evenly over at most so long. */
+export const REPLAY_SPREAD_SECONDS_MAX = 86_400;
+export const ERROR_CODE_LENGTH_MAX = 64;
+
 /** Who acts: `tenant` null sees every tenant (admin); `keyName` is written into events. */
 export interface Actor {
   tenant: string | null;

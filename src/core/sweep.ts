@@ -2,6 +2,9 @@
 
 import type { Wakeup } from "./job.js";
 
+/** A sweep may be late once and fail once; the third missing one is silence. */
+export const SILENT_INTERVALS = 3;
+
 /** What the sweep must know of each registered type. */
 export interface SweepType {
   type: string;

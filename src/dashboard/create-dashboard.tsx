@@ -3,6 +3,7 @@
 import type { Context } from "hono";
 import { Hono } from "hono/tiny";
 import { actorOf, includesRole } from "../core/access.js";
+import { REASON_LENGTH_MAX } from "../core/operations.js";
 import { actionIdOf } from "./action-id.js";
 import { ACTIONS } from "./actions/actions.js";
 import { assetResponse } from "./assets.js";
@@ -101,8 +102,6 @@ async function showPage(context: Context<Env>, page: Page, setting: Setting): Pr
   );
 }
 
-const REASON_LENGTH_MAX = 500;
-
 const NUL_FAILURE = {
   status: 400,
   title: "Not possible",
@@ -127,7 +126,11 @@ async function carryOut(
   const fields = new URLSearchParams(context.env.body);
   const given = fields.get("action") || crypto.randomUUID();
   const actionId = await actionIdOf(visit.actor.keyName, context.env.path, given);
-  const reason = fields.get("reason")?.trim().slice(0, REASON_LENGTH_MAX) || null;
+  const reason = fields.get("reason")?.trim() || null;
+  if (reason && reason.length > REASON_LENGTH_MAX) {
+    const detail = `A reason has at most ${REASON_LENGTH_MAX} characters. Go back and shorten it.`;
+    return setting.failure({ status: 400, title: "Not possible", detail });
+  }
   const path = hasPlausibleIds(visit)
     ? await action.act(visit, { fields, actionId, reason })
     : undefined;

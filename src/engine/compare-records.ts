@@ -1,11 +1,10 @@
 /** Compares the database with what QStash remembers. */
 
 import type { Comparison, Difference, ReconcilePorts } from "../core/reconcile.js";
+import { SILENT_INTERVALS } from "../core/sweep.js";
 import { compareDeadMessages } from "./compare-dead-messages.js";
 import { findLostMessages } from "./find-lost-messages.js";
 
-/** Readiness speaks of silence after as many. */
-const SILENT_INTERVALS = 3;
 const UNPUBLISHED_COUNTED_MAX = 1000;
 
 /** Says what is in one and not in the other; changes nothing. */

@@ -83,11 +83,13 @@ export function spread(wakeups: Wakeup[], sentBefore = 0): Wakeup[] {
   return wakeups.map((wakeup, at) => {
     const place = sentBefore + at + 1;
     const delaySeconds = Math.max(0, place - BURST_MESSAGES) / SPREAD_MESSAGES_PER_SECOND;
-    const later = delaySeconds - Math.max(0, wakeup.dueInSeconds);
-    if (later <= 0) return wakeup;
-    const dueInSeconds = wakeup.dueInSeconds + (delaySeconds - wakeup.dueInSeconds);
+    if (delaySeconds <= Math.max(0, wakeup.dueInSeconds)) return wakeup;
     const nowEpochSeconds = wakeup.dueAtEpochSeconds - wakeup.dueInSeconds;
-    return { ...wakeup, dueInSeconds, dueAtEpochSeconds: nowEpochSeconds + delaySeconds };
+    return {
+      ...wakeup,
+      dueInSeconds: delaySeconds,
+      dueAtEpochSeconds: nowEpochSeconds + delaySeconds,
+    };
   });
 }
 

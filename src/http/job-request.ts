@@ -9,10 +9,10 @@ import {
   MAX_ATTEMPTS_BOUNDS,
   PRIORITY_MAX,
 } from "../core/job.js";
+import { REASON_LENGTH_MAX } from "../core/operations.js";
 import { instantSchema } from "./instant.js";
 
 const DELAY_SECONDS_MAX = 365 * 86_400;
-const REASON_LENGTH_MAX = 500;
 
 /** Any JSON value that is there, null included; it was parsed by `parseExactJson` before. */
 export const jsonSchema = z

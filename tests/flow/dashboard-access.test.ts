@@ -173,7 +173,7 @@ describe("a session", () => {
     expect(await everything()).toEqual(before);
   });
 
-  test("U+0000, which the database cannot hold, is the client's fault wherever it stands", async () => {
+  test("what a form or a link cannot hold is said, and nothing is cut: U+0000, a reason too long", async () => {
     flow.start([scripted(succeed())]);
     const jobId = await flow.create(TYPE, {});
     const acme = await signIn(flow, KEYS.acme);
@@ -181,6 +181,8 @@ describe("a session", () => {
     const reason = await acme.post(`/dashboard/jobs/${jobId}/cancel`, { reason: "a\0b" });
     const path = await acme.get("/dashboard/jobs/%00");
     expect([code.status, reason.status, path.status]).toEqual([400, 400, 400]);
+    const long = await acme.post(`/dashboard/jobs/${jobId}/cancel`, { reason: "x".repeat(501) });
+    expect([long.status, long.html]).toEqual([400, expect.stringContaining("at most 500")]);
     expect((await flow.job(jobId)).status).toBe("queued");
   });
 

@@ -2,7 +2,7 @@
 
 import type { Child } from "hono/jsx";
 import type { Html, Visit } from "../visit.js";
-import { Field } from "./field.js";
+import { ReasonField } from "./field.js";
 
 interface ActionFormProps {
   visit: Visit;
@@ -39,11 +39,7 @@ export function ReasonedForm(props: ActionFormProps & { hint: string; required?:
         <p>{hint}</p>
         <ActionForm {...form}>
           {children}
-          <Field
-            label={required ? "Reason" : "Reason (optional)"}
-            name="reason"
-            required={required}
-          />
+          <ReasonField required={required} />
         </ActionForm>
       </div>
     </details>

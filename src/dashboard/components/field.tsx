@@ -1,5 +1,6 @@
 /** Fields of forms with their labels. */
 
+import { REASON_LENGTH_MAX } from "../../core/operations.js";
 import type { Html } from "../visit.js";
 
 interface FieldProps {
@@ -9,7 +10,20 @@ interface FieldProps {
   type?: "text" | "number" | "datetime-local";
   min?: number;
   max?: number;
+  maxlength?: number;
   required?: boolean;
+}
+
+/** Why somebody does it, for the job's history. */
+export function ReasonField({ required }: Pick<FieldProps, "required">): Html {
+  return (
+    <Field
+      label={required ? "Reason" : "Reason (optional)"}
+      name="reason"
+      maxlength={REASON_LENGTH_MAX}
+      required={required}
+    />
+  );
 }
 
 /** One line of text, a number, or an instant. */

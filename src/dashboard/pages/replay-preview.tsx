@@ -1,13 +1,14 @@
 /** What a replay by filter would do, before it is done. */
 
 import { includesRole } from "../../core/access.js";
+import { REPLAY_LIMIT, REPLAY_SPREAD_SECONDS_MAX } from "../../core/operations.js";
 import { type BulkReplayReport, replayMany } from "../../engine/replay.js";
 import { ActionForm } from "../components/action-form.js";
 import { Empty } from "../components/empty.js";
-import { Faults, Field } from "../components/field.js";
+import { Faults, Field, ReasonField } from "../components/field.js";
 import { ReplayFields } from "../components/replay-fields.js";
 import { formatNumber } from "../format.js";
-import { REPLAY_LIMIT, readReplayFilter, SPREAD_SECONDS_MAX } from "../replay-filter.js";
+import { readReplayFilter } from "../replay-filter.js";
 import type { Html, Page, Visit } from "../visit.js";
 
 export const replayPreview: Page = {
@@ -69,11 +70,11 @@ function Confirm({ visit, matched }: { visit: Visit; matched: number }): Html {
           label="Spread over (seconds)"
           name="spread"
           min={0}
-          max={SPREAD_SECONDS_MAX}
+          max={REPLAY_SPREAD_SECONDS_MAX}
           value="0"
           {...number}
         />
-        <Field label="Reason (optional)" name="reason" />
+        <ReasonField />
       </ActionForm>
     </div>
   );

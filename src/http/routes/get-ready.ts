@@ -3,14 +3,12 @@
 import type * as z from "zod/mini";
 import type { Config } from "../../config.js";
 import { type StoreHealth, StoreUnavailableError } from "../../core/ports.js";
+import { SILENT_INTERVALS } from "../../core/sweep.js";
 import type { checkSchema } from "../answers/get-ready.js";
 import { Problem } from "../problem.js";
 import { defineRoute, type Exchange } from "../route.js";
 
 type Check = z.infer<typeof checkSchema>;
-
-/** A sweep may be late once and fail once; the third missing one is silence. */
-const SILENT_INTERVALS = 3;
 
 export const getReady = defineRoute(
   {
