@@ -11,7 +11,7 @@ interface Tier {
 const TIERS: Tier[] = [
   { name: "unit", timeoutSeconds: 20, isolate: false },
   { name: "tidy", timeoutSeconds: 60, isolate: false },
-  { name: "contract", timeoutSeconds: 30, isolate: false },
+  { name: "contract", timeoutSeconds: 60, isolate: false },
   { name: "flow", timeoutSeconds: 60, isolate: false },
   { name: "race", timeoutSeconds: 60, isolate: false },
   { name: "runtime", timeoutSeconds: 90, isolate: true },
@@ -30,6 +30,7 @@ export default defineConfig({
         // Bounds for a machine that is busy with other things; nothing waits for them.
         testTimeout: timeoutSeconds * 1000,
         hookTimeout: 90_000,
+        expect: { poll: { timeout: 30_000, interval: 20 } },
         globalSetup: ["tests/support/global-setup.ts"],
       },
     })),

@@ -2,7 +2,16 @@ import { neon, neonConfig } from "@neondatabase/serverless";
 import { sql as drizzleSql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/neon-http";
 import { integer, pgTable, text } from "drizzle-orm/pg-core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  onTestFinished,
+  test,
+} from "vitest";
 import { type NeonStandIn, startNeon } from "../../dev/neon/server.js";
 import { createTestDatabase, type TestDatabase } from "../support/database.js";
 
@@ -258,16 +267,17 @@ describe("concurrency", () => {
     // Takes the second row only when the other batch has the first of its own.
     const meet = sql`select pg_advisory_xact_lock_shared(7)`;
     const holder = await database.pg.connect();
-    await holder.query("select pg_advisory_lock(7)");
+    onTestFinished(() => holder.release());
+    await holder.query("begin; select pg_advisory_xact_lock(7)");
+    const failures: unknown[] = [];
     const batches = [
       sql.transaction([touch(1), meet, touch(2)]),
       sql.transaction([touch(2), meet, touch(1)]),
-    ];
-    const settled = Promise.allSettled(batches);
-    await database.lockWaiters(2);
-    await holder.query("select pg_advisory_unlock(7)");
-    holder.release();
-    const failed = (await settled).filter((outcome) => outcome.status === "rejected");
-    expect(failed.map(({ reason }) => reason.code)).toEqual(["40P01"]);
+    ].map((batch) => batch.catch((error) => failures.push(error)));
+    await Promise.race([database.lockWaiters(2), ...batches]);
+    expect(failures, "both wait until they have met").toEqual([]);
+    await holder.query("commit");
+    await Promise.all(batches);
+    expect(failures).toEqual([expect.objectContaining({ code: "40P01" })]);
   });
 });

@@ -216,7 +216,7 @@ describe("publishes", () => {
       () => false,
       () => true,
     );
-    await vi.waitUntil(() => qstash.counts().refusedPublishes === 1);
+    await expect.poll(() => qstash.counts().refusedPublishes).toBe(1);
     expect(qstash.pending()).toEqual([]);
     await qstash.close();
     expect(await failed).toBe(true);

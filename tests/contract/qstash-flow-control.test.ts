@@ -59,7 +59,7 @@ describe("parallelism", () => {
       { url },
     ]);
     const delivering = qstash.deliverDue();
-    await vi.waitUntil(() => held.length === 3);
+    await expect.poll(() => held.length).toBe(3);
     expect(await client.flowControl.get("a")).toMatchObject({
       parallelismMax: 1,
       parallelismCount: 1,
@@ -70,7 +70,7 @@ describe("parallelism", () => {
       parallelismCount: 3,
     });
     for (const release of held.splice(0)) release();
-    await vi.waitUntil(() => held.length === 1);
+    await expect.poll(() => held.length).toBe(1);
     held[0]?.();
     expect(await delivering).toHaveLength(4);
   });

@@ -128,12 +128,10 @@ describe("live mode", () => {
     const port = await listen(unused, { port: 0, service: "a port" });
     await close(unused);
     await client.publish({ url: `http://127.0.0.1:${port}/`, retries: 1 });
-    const letters = await vi.waitFor(async () => {
-      const { messages } = await client.dlq.listMessages();
-      if (messages.length === 0) throw new Error("not yet");
-      return messages;
-    });
-    expect(letters).toMatchObject([{ responseBody: expect.stringContaining("ECONNREFUSED") }]);
+    const letters = async () => (await client.dlq.listMessages()).messages;
+    await expect
+      .poll(letters)
+      .toMatchObject([{ responseBody: expect.stringContaining("ECONNREFUSED") }]);
   });
 
   test("closing ends deliveries that are under way", async () => {

@@ -196,7 +196,7 @@ describe("cancelling", () => {
     });
     const { messageId } = await client.publish({ url, body: "1" });
     const delivering = qstash.deliverDue();
-    await vi.waitUntil(() => started.length === 1);
+    await expect.poll(() => started.length).toBe(1);
     expect(await client.messages.cancel(messageId)).toEqual({ cancelled: 1 });
     gate.resolve();
     expect(await delivering).toMatchObject([{ status: 503, outcome: "canceled" }]);

@@ -123,7 +123,7 @@ describe("order", () => {
     await queue.upsert({ parallelism: 2 });
     for (const body of ["1", "2", "3"]) await queue.enqueue({ url, body });
     const delivering = qstash.deliverDue();
-    await vi.waitUntil(() => received.length === 2);
+    await expect.poll(() => received.length).toBe(2);
     expect(await queue.get()).toMatchObject({ lag: 1 });
     gate.resolve(new Response());
     await delivering;

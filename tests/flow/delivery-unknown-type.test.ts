@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { sendAgain } from "../support/flow-delivery.js";
 import { held, scripted, succeed } from "../support/flow-jobs.js";
-import { POLL, setUpFlow } from "../support/flow-world.js";
+import { setUpFlow } from "../support/flow-world.js";
 
 const flow = setUpFlow();
 const GONE = "gone.v1";
@@ -99,7 +99,7 @@ describe("a job whose type this deployment does not know", () => {
       return undefined;
     };
     const delivery = flow.qstash.deliverDue();
-    await expect.poll(() => flow.job(jobId), POLL).toMatchObject({ status: "processing" });
+    await expect.poll(() => flow.job(jobId)).toMatchObject({ status: "processing" });
     expect((await flow.request("POST", `/api/jobs/${jobId}/cancel`)).status).toBe(202);
     gate.release();
     await delivery;

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { AttemptReport } from "../../src/core/attempt.js";
 import type { Json } from "../../src/core/job.js";
 import { held, scripted, TYPE } from "../support/flow-jobs.js";
-import { POLL, setUpFlow } from "../support/flow-world.js";
+import { setUpFlow } from "../support/flow-world.js";
 import { storeOver } from "../support/store.js";
 
 const flow = setUpFlow();
@@ -157,7 +157,7 @@ describe("progress", () => {
     ]);
     const jobId = await flow.create(TYPE, {});
     void flow.qstash.deliverDue().catch(() => {});
-    await expect.poll(() => flow.job(jobId), POLL).toMatchObject({ status: "processing" });
+    await expect.poll(() => flow.job(jobId)).toMatchObject({ status: "processing" });
     const before = Date.parse((await flow.job(jobId)).lockedUntil ?? "");
     await flow.database.advance(10);
     gate.resolve();

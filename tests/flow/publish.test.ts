@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { send } from "../support/flow-delivery.js";
 import { byAttempt, scripted, succeed, TYPE, throws } from "../support/flow-jobs.js";
-import { POLL, setUpFlow } from "../support/flow-world.js";
+import { setUpFlow } from "../support/flow-world.js";
 import { openTransaction } from "../support/race-session.js";
 import { createJobs, newJob } from "../support/store.js";
 
@@ -110,7 +110,7 @@ describe("a publish that fails", () => {
     const before = counts().publishRequests;
     const creating = flow.create(TYPE, 1);
     for (const tries of [1, 2]) {
-      await expect.poll(() => counts().publishRequests - before, POLL).toBe(tries);
+      await expect.poll(() => counts().publishRequests - before).toBe(tries);
       await flow.instance.timers.advance(5000);
     }
     const jobId = await creating;

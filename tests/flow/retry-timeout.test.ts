@@ -8,7 +8,7 @@ import {
   succeed,
   TYPE,
 } from "../support/flow-jobs.js";
-import { POLL, setUpFlow } from "../support/flow-world.js";
+import { setUpFlow } from "../support/flow-world.js";
 
 const flow = setUpFlow();
 
@@ -88,7 +88,7 @@ describe("a handler whose time is up", () => {
     const row = await flow.row(jobId);
 
     work.release("too late");
-    await expect.poll(() => later, POLL).toEqual(["LeaseLostError", "LeaseLostError"]);
+    await expect.poll(() => later).toEqual(["LeaseLostError", "LeaseLostError"]);
     await flow.settled();
     expect(await flow.row(jobId)).toEqual(row);
     expect(await flow.effects(jobId)).toEqual([]);

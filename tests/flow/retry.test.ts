@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { RetryAfterError } from "../../src/core/define-job.js";
 import { byAttempt, type Handler, scripted, succeed, TYPE, throws } from "../support/flow-jobs.js";
-import { POLL, setUpFlow } from "../support/flow-world.js";
+import { setUpFlow } from "../support/flow-world.js";
 
 const flow = setUpFlow();
 
@@ -85,9 +85,7 @@ describe("the wait between attempts", () => {
     await flow.qstash.deliverDue();
     await flow.advance(32);
     void flow.qstash.deliverDue();
-    await expect
-      .poll(() => flow.job(jobId), POLL)
-      .toMatchObject({ status: "processing", attempts: 2 });
+    await expect.poll(() => flow.job(jobId)).toMatchObject({ status: "processing", attempts: 2 });
     await flow.database.advance(91);
     await flow.sweep();
     expect(await flow.job(jobId)).toMatchObject({ status: "failed", attempts: 2 });

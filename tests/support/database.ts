@@ -6,7 +6,6 @@ import { createDatabase, dropDatabase, withClient } from "../../dev/postgres/dat
 import { TEMPLATE } from "./template.js";
 
 const COPY_ATTEMPTS = 5;
-const POLL_TIMEOUT_SECONDS = 10;
 const TRUNCATED_FROM_BYTES = 64 * 1024;
 const OBJECT_IN_USE = "55006";
 
@@ -48,9 +47,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
       ]);
     },
     async lockWaiters(count) {
-      await expect
-        .poll(() => countLockWaiters(pool), { timeout: POLL_TIMEOUT_SECONDS * 1000 })
-        .toBe(count);
+      await expect.poll(() => countLockWaiters(pool)).toBe(count);
     },
     async backUp() {
       const backup = `${name}_backup`;

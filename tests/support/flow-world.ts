@@ -41,9 +41,6 @@ export interface Flow extends Omit<World, "instance" | "newInstance" | "close"> 
   query(text: string, values?: unknown[]): Promise<Row[]>;
 }
 
-/** For `expect.poll`: only a bound, on a machine that is busy. */
-export const POLL = { timeout: 20_000 } as const;
-
 /** Makes the world before the tests of a file; after each test nothing of it is left but time. */
 export function setUpFlow(): Flow {
   const shared: { world?: World; instances: FlowInstance[] } = { instances: [] };

@@ -116,7 +116,7 @@ export function setUpRace(): Race {
       return gate;
     },
     waiting: (count) => database.lockWaiters(count),
-    until: (look, value) => expect.poll(look, { timeout: 10_000 }).toBe(value),
+    until: (look, value) => expect.poll(look).toBe(value),
     async lockJobs(...ids) {
       const holder = await begin();
       await holder.client.query("select id from jobs where id = any($1) for update", [ids]);
