@@ -1,34 +1,28 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
-interface Tier {
-  name: string;
-  timeoutSeconds: number;
-  /** Files of a tier that changes nothing global share one module graph, which saves its import. */
-  isolate: boolean;
-}
-
-const TIERS: Tier[] = [
-  { name: "unit", timeoutSeconds: 20, isolate: false },
-  { name: "tidy", timeoutSeconds: 60, isolate: false },
-  { name: "contract", timeoutSeconds: 60, isolate: false },
-  { name: "flow", timeoutSeconds: 60, isolate: false },
-  { name: "race", timeoutSeconds: 60, isolate: false },
-  { name: "runtime", timeoutSeconds: 90, isolate: true },
-  { name: "e2e", timeoutSeconds: 90, isolate: false },
-];
+/**
+ * Tiers that share their workers: a worker that goes from file to file keeps the modules it has
+ * loaded, which for each worker are seconds of work. Files run in the order of these names.
+ */
+const GROUPS = {
+  database: ["contract", "flow", "race", "e2e"],
+  deployment: ["runtime"],
+  /** Without a database; see tests/support/global-setup.ts. */
+  pure: ["tidy", "unit"],
+};
 
 export default defineConfig({
   test: {
     // More than cores: some tests wait for a process or a browser. The default leaves a core idle.
     maxWorkers: Math.ceil(availableParallelism() * 1.5),
-    projects: TIERS.map(({ name, timeoutSeconds, isolate }) => ({
+    projects: Object.entries(GROUPS).map(([name, tiers]) => ({
       test: {
         name,
-        isolate,
-        include: [`tests/${name}/**/*.test.ts`],
+        isolate: false,
+        include: tiers.map((tier) => `tests/${tier}/**/*.test.ts`),
         // Bounds for a machine that is busy with other things; nothing waits for them.
-        testTimeout: timeoutSeconds * 1000,
+        testTimeout: 90_000,
         hookTimeout: 90_000,
         expect: { poll: { timeout: 30_000, interval: 20 } },
         globalSetup: ["tests/support/global-setup.ts"],

@@ -24,10 +24,10 @@ export async function startNeon(options: {
   databaseUrl: string;
   port?: number;
   maxConnections?: number;
-  keepsPlans?: boolean;
+  keepsState?: boolean;
 }): Promise<NeonStandIn> {
-  const { maxConnections = DEFAULT_MAX_CONNECTIONS, keepsPlans = false } = options;
-  const sessions = openSessions(options.databaseUrl, { maxConnections, keepsPlans });
+  const { maxConnections = DEFAULT_MAX_CONNECTIONS, keepsState = false } = options;
+  const sessions = openSessions(options.databaseUrl, { maxConnections, keepsState });
   const faults = new FaultSwitch();
   const underWay = new Set<Promise<void>>();
   const server = createServer((request, response) => {

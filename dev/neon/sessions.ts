@@ -13,15 +13,15 @@ export interface Sessions {
 export interface SessionOptions {
   maxConnections: number;
   /**
-   * Sessions keep what they have parsed and planned, which saves two thirds of Postgres's work where
-   * the same few statements run over and over, as in tests. Neon keeps nothing.
+   * Sessions keep what they have parsed, planned and set, which saves two thirds of Postgres's work
+   * where the same few statements run over and over, as in tests. Neon keeps nothing.
    */
-  keepsPlans: boolean;
+  keepsState: boolean;
 }
 
 /** Opens a pool of sessions to one database. */
 export function openSessions(databaseUrl: string, options: SessionOptions): Sessions {
-  const pool = openPool(databaseUrl, options.maxConnections, options.keepsPlans);
+  const pool = openPool(databaseUrl, options.maxConnections, options.keepsState);
   // Cancelling has to work just when every session above is stuck behind a lock.
   const cancelPool = openPool(databaseUrl, 1, false);
   const cancel = (processId: number) =>
@@ -36,12 +36,12 @@ export function openSessions(databaseUrl: string, options: SessionOptions): Sess
       const stopCancelling = cancelOnAbort(signal, () => cancel(client.processID));
       try {
         signal.throwIfAborted();
-        const run = (statement: Statement) => runStatement(client, statement, options.keepsPlans);
+        const run = (statement: Statement) => runStatement(client, statement, options.keepsState);
         return work.begin ? await runBatch(client, work, run, signal) : await runSingle(work, run);
       } finally {
         await stopCancelling();
         // A late cancellation must not hit the next request, so an aborted session is not used again.
-        const clean = !signal.aborted && (await reset(client, options.keepsPlans));
+        const clean = !signal.aborted && (options.keepsState || (await reset(client)));
         client.release(!clean);
       }
     },
@@ -53,9 +53,9 @@ export function openSessions(databaseUrl: string, options: SessionOptions): Sess
 
 type Session = pg.PoolClient & { processID: number };
 
-function openPool(databaseUrl: string, max: number, keepsPlans: boolean): pg.Pool {
+function openPool(databaseUrl: string, max: number, keepsState: boolean): pg.Pool {
   // Otherwise Postgres plans the first five runs of a statement for their values, each anew.
-  const options = keepsPlans ? "-c plan_cache_mode=force_generic_plan" : undefined;
+  const options = keepsState ? "-c plan_cache_mode=force_generic_plan" : undefined;
   const pool = new pg.Pool({ connectionString: databaseUrl, max, options });
   // The pool drops an idle session whose server went away; unheard, the event would end the process.
   pool.on("error", () => {});
@@ -130,7 +130,7 @@ async function runBatch(
 function runStatement(
   client: Session,
   statement: Statement,
-  keepsPlan: boolean,
+  keepsState: boolean,
 ): Promise<pg.QueryArrayResult> {
   const query: pg.QueryArrayConfig & { queryMode: "extended" } = {
     text: statement.query,
@@ -140,7 +140,7 @@ function runStatement(
     types: { getTypeParser: () => (value: string) => value },
     // Otherwise a text without parameters could hold several statements, which Neon refuses.
     queryMode: "extended",
-    ...(keepsPlan && { name: nameOf(statement.query) }),
+    ...(keepsState && { name: nameOf(statement.query) }),
   };
   return client.query(query);
 }
@@ -149,8 +149,8 @@ function runStatement(
 const nameOf = (text: string): string => createHash("sha1").update(text).digest("hex");
 
 // Refused inside a transaction that a statement left open, and then the session is closed.
-function reset(client: Session, keepsPlans: boolean): Promise<boolean> {
-  return client.query(keepsPlans ? "RESET ALL" : "DISCARD ALL").then(
+function reset(client: Session): Promise<boolean> {
+  return client.query("DISCARD ALL").then(
     () => true,
     () => false,
   );

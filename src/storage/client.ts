@@ -36,10 +36,12 @@ const TOO_LARGE = "Server error (HTTP status 413)";
 
 /** Endpoints by `host:port`: the driver asks one global function, and tests run several databases. */
 const endpoints = new Map<string, string>();
-const driversEndpoint = neonConfig.fetchEndpoint;
-neonConfig.fetchEndpoint = (host, port, options) =>
+/** Whatever the driver, or the application around us, has set for every other database. */
+let otherEndpoint = neonConfig.fetchEndpoint;
+
+const chooseEndpoint: typeof otherEndpoint = (host, port, options) =>
   endpoints.get(`${host}:${port}`) ??
-  (typeof driversEndpoint === "function" ? driversEndpoint(host, port, options) : driversEndpoint);
+  (typeof otherEndpoint === "function" ? otherEndpoint(host, port, options) : otherEndpoint);
 
 /**
  * Makes the client for one request; Workers keep no client between requests.
@@ -79,8 +81,13 @@ const getTypeParser = ((oid: number, format?: "text") =>
 
 /** Sends the calls for a database to another endpoint than the one that its host name gives. */
 export function configureEndpoint(databaseUrl: string, databaseHttpUrl: string | undefined): void {
+  if (!databaseHttpUrl) return;
   const { hostname, port } = new URL(databaseUrl);
-  if (databaseHttpUrl) endpoints.set(`${hostname}:${port}`, databaseHttpUrl);
+  endpoints.set(`${hostname}:${port}`, databaseHttpUrl);
+  // Each time, since the application may have made the setting its own meanwhile.
+  if (neonConfig.fetchEndpoint === chooseEndpoint) return;
+  otherEndpoint = neonConfig.fetchEndpoint;
+  neonConfig.fetchEndpoint = chooseEndpoint;
 }
 
 async function repeated<T>(options: DatabaseOptions, call: () => Promise<T>): Promise<T> {

@@ -1,3 +1,4 @@
+import { neonConfig } from "@neondatabase/serverless";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { defineJob, FatalError } from "../../src/core/define-job.js";
@@ -230,4 +231,16 @@ describe("a database that accepts and never answers", () => {
       expect(runs.get(jobId)).toBe(1);
     },
   );
+});
+
+test("an application that sends its own database's calls elsewhere does not send ours there", async () => {
+  const { fetchEndpoint } = neonConfig;
+  neonConfig.fetchEndpoint = "http://127.0.0.1:1/sql";
+  try {
+    expect(await world.job(await create())).toMatchObject({ status: "queued" });
+    const chosen = neonConfig.fetchEndpoint as unknown as (host: string, port: string) => string;
+    expect(chosen("other.example", "5432")).toBe("http://127.0.0.1:1/sql");
+  } finally {
+    neonConfig.fetchEndpoint = fetchEndpoint;
+  }
 });

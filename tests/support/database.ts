@@ -30,7 +30,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   const adminUrl = inject("postgresAdminUrl");
   const name = `test_${randomUUID().replaceAll("-", "")}`;
   const url = await copyDatabase(adminUrl, TEMPLATE, name);
-  const neon = await startNeon({ databaseUrl: url, keepsPlans: true });
+  const neon = await startNeon({ databaseUrl: url, keepsState: true });
   // The application's limit is for its statements; tests also make thousands of jobs in one.
   const options = "-c statement_timeout=60s";
   const pool = new pg.Pool({ connectionString: url, options });

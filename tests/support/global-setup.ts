@@ -28,8 +28,8 @@ const run = globalThis as typeof globalThis & {
 
 /** Starts the one PostgreSQL of a test run with the first project, and stops it with the last. */
 export default async function setup(project: TestProject): Promise<(() => Promise<void>) | void> {
-  // These are pure, and have to start at once.
-  if (project.name === "unit" || project.name === "tidy") return;
+  // It needs none, and has to start at once.
+  if (project.name === "pure") return;
   run.antreanTestPostgres ??= { projects: 0, postgres: start() };
   const shared = run.antreanTestPostgres;
   shared.projects++;
