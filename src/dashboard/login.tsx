@@ -5,7 +5,7 @@ import type { DashboardOptions, Exchange } from "./exchange.js";
 import { addressOf, createLoginLimit } from "./login-limit.js";
 import { Login as LoginPage } from "./pages/login.js";
 import { htmlResponse, redirectTo } from "./respond.js";
-import { isLocal, isOwnPost } from "./security.js";
+import { isForgotten, isLocal, isOwnPost } from "./security.js";
 import { createSessions, readCookie, type Session, writeCookie } from "./session.js";
 
 export interface Login {
@@ -36,6 +36,12 @@ export function createLogin({ apiKeys, publicUrl }: DashboardOptions, base: stri
       const next = ownPath(fields.get("next") ?? "", base);
       if (!isOwnPost(request, publicUrl))
         return refused(403, "Sign in from this page itself.", next);
+      if (isForgotten(request))
+        return refused(
+          400,
+          "Open this page over https: over http no browser keeps a session.",
+          next,
+        );
       const address = addressOf(request.headers);
       const waitSeconds = limit.waitSeconds(address, nowMs);
       if (waitSeconds > 0) {

@@ -37,10 +37,23 @@ export function isOwnPost(request: Request, publicUrl: string): boolean {
   return host === new URL(request.url).host || host === new URL(publicUrl).host;
 }
 
+/**
+ * Tells whether the browser is at plain http, as its form says, and so will drop the cookie unsaid.
+ *
+ * Shape: at its own machine's http it keeps even a `Secure` one.
+ */
+export function isForgotten(request: Request): boolean {
+  const origin = request.headers.get("Origin") ?? "";
+  if (!origin.startsWith("http:") || !URL.canParse(origin)) return false;
+  return !isLoopback(new URL(origin).hostname);
+}
+
 /** Plain http on one's own machine, where browsers refuse what `__Host-` demands. */
 export function isLocal(request: Request, publicUrl: string): boolean {
   const { protocol, hostname } = new URL(request.url);
-  const isLoopback = ["localhost", "127.0.0.1", "[::1]"].includes(hostname);
   // Behind a proxy on the same machine, the browser itself is at an https address.
-  return protocol === "http:" && isLoopback && !publicUrl.startsWith("https:");
+  return protocol === "http:" && isLoopback(hostname) && !publicUrl.startsWith("https:");
 }
+
+const isLoopback = (hostname: string): boolean =>
+  ["localhost", "127.0.0.1", "[::1]"].includes(hostname);

@@ -84,6 +84,22 @@ describe("the login", () => {
     }
   });
 
+  test("says so where the browser is at plain http and would drop the cookie without a word", async () => {
+    flow.start([], { env });
+    const from = (origin: string) =>
+      stranger(flow).post("/dashboard/login", { key: KEYS.acme }, { origin });
+    const dropped = await from("http://antrean.test");
+    expect([dropped.status, dropped.headers.get("set-cookie")]).toEqual([400, null]);
+    expect(textOf(dropped.html)).toContain("Open this page over https");
+    // A proxy before the instance speaks https with the browser.
+    expect((await from("https://antrean.test")).status).toBe(303);
+    flow.start([], { env: { ...env, PUBLIC_URL: "https://tunnel.example" } });
+    const tunnelled = { origin: "http://localhost:3000", host: "localhost:3000" };
+    const form = { "sec-fetch-site": "same-origin", ...tunnelled };
+    const sent = await stranger(flow).post("/dashboard/login", { key: KEYS.acme }, form);
+    expect(sent.status).toBe(303);
+  });
+
   test("looks at no more wrong keys when they come at once", async () => {
     flow.start([], { env });
     const from = { "x-real-ip": "192.0.2.7" };
