@@ -52,7 +52,7 @@ export async function docsPage(): Promise<string> {
 <body>
   <main>
     <h1>${info.title} API</h1>
-    <p class="soft">${info.description}</p>
+    <p class="soft">${prose(info.description)}</p>
     <p><a href="openapi.json">OpenAPI document</a> · ${tags.map(
       ({ name }) => html`<a href="#${name}">${name}</a> `,
     )}· <a href="#errors">errors</a></p>
@@ -84,13 +84,13 @@ function operationPart(
 ): Html {
   const body = operation.requestBody?.content["application/json"];
   return html`<h3><span class="method">${method.toUpperCase()}</span> <code>${path}</code></h3>
-    <p>${operation.summary}</p>
+    <p>${prose(operation.summary)}</p>
     ${operation.parameters && parameterTable(operation.parameters)}
     ${body?.example !== undefined && html`<pre>${JSON.stringify(body.example, null, 2)}</pre>`}
     ${body && html`<details><summary>Body schema</summary><pre>${JSON.stringify(body.schema, null, 2)}</pre></details>`}
     <table>${Object.entries(operation.responses).map(
       ([status, response]) =>
-        html`<tr><td>${status}</td><td>${descriptionOf(response, responses)}</td></tr>`,
+        html`<tr><td>${status}</td><td>${prose(descriptionOf(response, responses))}</td></tr>`,
     )}</table>`;
 }
 
@@ -105,6 +105,11 @@ function descriptionOf(
 function parameterTable(parameters: NonNullable<Operation["parameters"]>): Html {
   return html`<table>${parameters.map(
     ({ name, in: place, required, description }) =>
-      html`<tr><td><code>${name}</code></td><td>${place}${required ? ", required" : ""}</td><td>${description ?? ""}</td></tr>`,
+      html`<tr><td><code>${name}</code></td><td>${place}${required ? ", required" : ""}</td><td>${prose(description ?? "")}</td></tr>`,
   )}</table>`;
+}
+
+/** What stands between backticks is code. */
+function prose(text: string): (string | Html)[] {
+  return text.split("`").map((part, at) => (at % 2 === 1 ? html`<code>${part}</code>` : part));
 }

@@ -52,3 +52,10 @@ test("the documentation page has a section for every error code that problems li
   for (const code of Object.keys(PROBLEMS)) expect(page).toContain(`id="${code}"`);
   expect(page).not.toMatch(/<script|https?:\/\/[^"]*\.(js|css)/);
 });
+
+test("the documentation page shows code as code, without the marks around it", async () => {
+  const page = await docsPage();
+  expect(page).toContain("<code>not_found</code>");
+  const prose = page.replace(/<(pre|style)[\s\S]*?<\/\1>/g, "");
+  expect(prose).not.toContain("`");
+});
