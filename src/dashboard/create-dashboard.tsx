@@ -131,10 +131,12 @@ async function carryOut(
     const detail = `A reason has at most ${REASON_LENGTH_MAX} characters. Go back and shorten it.`;
     return setting.failure({ status: 400, title: "Not possible", detail });
   }
-  const path = hasPlausibleIds(visit)
+  const outcome = hasPlausibleIds(visit)
     ? await action.act(visit, { fields, actionId, reason })
     : undefined;
-  return path === undefined ? nothing(setting) : redirectTo(visit.base + path);
+  if (outcome === undefined) return nothing(setting);
+  if (typeof outcome === "string") return redirectTo(visit.base + outcome);
+  return setting.failure({ status: 422, title: "Not possible", ...outcome });
 }
 
 function visitOf({ env, req, get }: Context<Env>, { base }: Setting): Visit {

@@ -46,7 +46,12 @@ export interface Action {
   path: string;
   role: Role;
   /** Gives the path below the base where the reader goes on; nothing for what they may not see. */
-  act(visit: Visit, form: ActionForm): Promise<string | undefined>;
+  act(visit: Visit, form: ActionForm): Promise<string | Refusal | undefined>;
+}
+
+/** What the reader has to change in the form before anything is done. */
+export interface Refusal {
+  detail: string;
 }
 
 /** The fields of a form. */

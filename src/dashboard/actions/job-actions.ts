@@ -1,13 +1,14 @@
 /** Changes of one job. */
 
-import { EFFECT_NAME_PATTERN } from "../../core/job.js";
+import { JSON_DEPTH_MAX, parseExactJson } from "../../core/exact-json.js";
+import { EFFECT_NAME_PATTERN, type Json } from "../../core/job.js";
 import type { Settlement } from "../../core/operations.js";
 import { cancel } from "../../engine/cancel.js";
 import { replay } from "../../engine/replay.js";
 import { runNow } from "../../engine/run-now.js";
 import { settle } from "../../engine/settle.js";
 import { withNotice } from "../notices.js";
-import type { Action, Visit } from "../visit.js";
+import type { Action, Refusal, Visit } from "../visit.js";
 
 const idOf = ({ params }: Visit): string => params.id ?? "";
 
@@ -25,10 +26,16 @@ const cancelJob: Action = {
 const replayJob: Action = {
   path: "/jobs/:id/replay",
   role: "write",
-  async act(visit, { actionId, reason }) {
+  async act(visit, { fields, actionId, reason }) {
     const { ports, actor } = visit;
-    const outcome = await replay(ports, actor, idOf(visit), { reason }, actionId);
+    const { payload, faults } = readPayload(fields.get("payload") ?? "");
+    if (faults.length > 0) return refusalOf(faults);
+    const outcome = await replay(ports, actor, idOf(visit), { reason, payload }, actionId);
     switch (outcome.kind) {
+      case "refused":
+        return refusalOf(
+          outcome.issues.map(({ path, message }) => `${path.join(".")}: ${message}`),
+        );
       case "replayed":
       case "not_replayable":
         return withNotice(`/jobs/${idOf(visit)}`, outcome.kind);
@@ -39,6 +46,21 @@ const replayJob: Action = {
     }
   },
 };
+
+/** Reads what replaces the payload; from an empty field nothing. */
+function readPayload(text: string): { payload?: Json; faults: string[] } {
+  if (text.trim() === "") return { faults: [] };
+  const parsed = parseExactJson(text, JSON_DEPTH_MAX);
+  if (!parsed.ok) return { faults: [`it is not JSON: ${parsed.detail}`] };
+  const faults = parsed.faults.map(({ pointer, detail }) => `${pointer}: ${detail}`);
+  return { payload: parsed.value, faults };
+}
+
+function refusalOf(faults: string[]): Refusal {
+  return {
+    detail: `Nothing was changed. Go back and correct the payload: ${faults.join("; ")}.`,
+  };
+}
 
 const runJobNow: Action = {
   path: "/jobs/:id/run-now",

@@ -43,7 +43,7 @@ export function keepUpToDate(): void {
 
 /** Whoever fills in a form is not disturbed. */
 function isBusy(main: Element): boolean {
-  return main.querySelector("input:focus, select:focus, .more[open]") !== null;
+  return main.querySelector("input:focus, select:focus, textarea:focus, .more[open]") !== null;
 }
 
 async function refresh(main: Element): Promise<"changed" | "same" | "trouble"> {

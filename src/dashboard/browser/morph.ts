@@ -3,7 +3,7 @@
 /** Gives whether anything changed besides the passing of time. */
 export function morph(old: Element, fresh: Element): boolean {
   // What the reader types is theirs.
-  if (old.matches("input, select")) return false;
+  if (old.matches("input, select, textarea")) return false;
   let isChanged = morphAttributes(old, fresh);
   const wanted = [...fresh.childNodes];
   const ids = new Set([...fresh.children].map(({ id }) => id).filter(Boolean));

@@ -76,7 +76,12 @@ function Actions({ visit, job: found }: { visit: Visit; job: Job }): Html {
           label="Replay"
           tone="main"
           hint="It is queued again with a fresh budget of attempts. Effects that are done are not repeated."
-        />
+        >
+          <label>
+            Corrected payload as JSON (empty: as it was)
+            <textarea name="payload" rows={4} spellcheck={false} autocomplete="off" />
+          </label>
+        </ReasonedForm>
       )}
       {canCancel && (
         <ReasonedForm
