@@ -14,16 +14,14 @@ interface Issue {
 
 /** Translates the first issues; an unknown member is pointed at itself, not at its object. */
 export function placesOf(issues: readonly Issue[]): ProblemPlace[] {
-  return issues
-    .slice(0, ERRORS_MAX)
-    .flatMap(({ path, message, keys }) =>
-      keys
-        ? keys.map((key) => ({
-            pointer: pointerTo([...path, key]),
-            detail: "is not a known member",
-          }))
-        : [{ pointer: pointerTo(path), detail: message }],
-    );
+  return issues.slice(0, ERRORS_MAX).flatMap(({ path, message, keys }) =>
+    keys
+      ? keys.map((key) => ({
+          pointer: pointerTo([...path, key]),
+          detail: "is not a known member",
+        }))
+      : [{ pointer: pointerTo(path), detail: message }],
+  );
 }
 
 /** Makes the answer to issues that the engine found. */
