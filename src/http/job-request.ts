@@ -14,7 +14,6 @@ import { REASON_LENGTH_MAX } from "../core/operations.js";
 import { safeParse } from "../core/parse.js";
 import { EnqueueRefusedError, type JobRequest } from "../engine/resolve-job.js";
 import { instantSchema } from "./instant.js";
-import { placesOf } from "./validation.js";
 
 const DELAY_SECONDS_MAX = 365 * 86_400;
 
@@ -70,8 +69,10 @@ export function readCodeJob(job: JobRequest): JobRequest {
   if (!parsed.ok) throw refusal([{ pointer: "#", detail: parsed.detail }]);
   if (parsed.faults.length > 0) throw refusal(parsed.faults);
   const checked = safeParse(jobRequestSchema, parsed.value);
-  if (!checked.success) throw refusal(placesOf(checked.error.issues));
-  return checked.data;
+  if (checked.success) return checked.data;
+  throw new EnqueueRefusedError(
+    checked.error.issues.map(({ path, message }) => ({ path: path.map(String), message })),
+  );
 }
 
 function jsonOf(job: JobRequest): string {
@@ -88,7 +89,10 @@ function jsonOf(job: JobRequest): string {
 
 function refusal(places: { pointer: string; detail: string }[]): EnqueueRefusedError {
   return new EnqueueRefusedError(
-    places.map(({ pointer, detail }) => ({ path: pointer.split("/").slice(1), message: detail })),
+    places.map(({ pointer, detail }) => ({
+      path: pointer.split("/").slice(1).map(decodeURIComponent),
+      message: detail,
+    })),
   );
 }
 

@@ -77,7 +77,7 @@ describe("a job that could not be kept as code asks for it is refused before any
     ["no payload at all", "payload", { payload: undefined }],
     ["NaN", "total is NaN", { payload: { total: Number.NaN } }],
     ["Infinity", "0 is Infinity", { payload: [Number.POSITIVE_INFINITY] }],
-    ["NUL", "payload.text", { payload: { text: "a\u0000b" } }],
+    ["NUL", "payload.größe", { payload: { größe: "a\u0000b" } }],
     ["a lone surrogate", "payload", { payload: "\ud800" }],
     ["a bigint", "BigInt", { payload: 1n }],
     ["a cycle", "circular", { payload: cyclic }],
