@@ -55,11 +55,12 @@ export function parseExactJson(text: string, depthMax: number): ParsedJson {
   const excess = excessOf(text, depthMax);
   if (excess) return { ok: true, value: null, faults: [{ pointer: "#", detail: excess }] };
   const mayBeInexact = MAYBE_INEXACT.test(text);
-  const changed: Changed = mayBeInexact && GIVES_SOURCE ? changedNumbers(text) : new Map();
+  const { root, inexact } =
+    mayBeInexact && GIVES_SOURCE ? inexactNumbers(text) : { root: value, inexact: new Map() };
   const faults: JsonFault[] = [];
   const placeless = mayBeInexact && !GIVES_SOURCE ? inexactNumberIn(text) : undefined;
   if (placeless !== undefined) faults.push({ pointer: "#", detail: numberFault(placeless) });
-  if (changed.size > 0 || MAYBE_UNSTORABLE.test(text)) collectFaults(value, [], changed, faults);
+  if (inexact.size > 0 || MAYBE_UNSTORABLE.test(text)) collectFaults(root, [], inexact, faults);
   if (GIVES_SOURCE && typeof value === "number" && !isExactNumber(text.trim())) {
     faults.push({ pointer: "#", detail: numberFault(text.trim()) });
   }
@@ -84,36 +85,27 @@ export function inexactNumberIn(text: string): string | undefined {
   return numbers.find((number) => !isExactNumber(number));
 }
 
-/** Source texts of inexact numbers, by the path of their holder and their name. */
-type Changed = Map<string, string>;
+/** Source texts of inexact numbers, by their holder and their name. */
+type Inexact = Map<object, Map<string, string>>;
 
 /**
- * Finds the numbers that a double cannot hold.
+ * Parses once more, and finds the numbers that a double cannot hold.
  *
- * Shape: a reviver sees inner values first and knows no path, so their holders are looked up in a
- *        second walk; only bodies with such a number come to it.
+ * Shape: a reviver knows no path, so numbers are known by their holders in the value of this parse: a
+ *        pointer for each could be as long as the body, many thousand times.
  */
-function changedNumbers(text: string): Changed {
-  const holders = new Map<object, Map<string, string>>();
+function inexactNumbers(text: string): { root: Json; inexact: Inexact } {
+  const inexact: Inexact = new Map();
   const reviver: SourceReviver = function (name, member, context) {
     const source = context?.source;
     if (typeof member === "number" && source !== undefined && !isExactNumber(source)) {
-      const names = holders.get(this) ?? new Map<string, string>();
-      holders.set(this, names.set(name, source));
+      const names = inexact.get(this) ?? new Map<string, string>();
+      inexact.set(this, names.set(name, source));
     }
     return member;
   };
   const root = JSON.parse(text, reviver as (name: string, value: unknown) => unknown) as Json;
-  const changed: Changed = new Map();
-  if (holders.size === 0) return changed;
-  const visit = (value: Json, path: string[]): void => {
-    if (typeof value !== "object" || value === null) return;
-    const names = holders.get(value);
-    for (const [name, source] of names ?? []) changed.set(pointerOf([...path, name]), source);
-    for (const [name, member] of Object.entries(value)) visit(member, [...path, name]);
-  };
-  visit(root, []);
-  return changed;
+  return { root, inexact };
 }
 
 /** Tells whether a number's text has the same value after parsing as a double and printing. */
@@ -160,24 +152,22 @@ function excessOf(text: string, depthMax: number): string | undefined {
 }
 
 /** Walks a value with one path that grows and shrinks; a pointer is written only for a fault. */
-function collectFaults(value: Json, path: string[], changed: Changed, faults: JsonFault[]): void {
-  if (faults.length >= FAULTS_MAX) return;
+function collectFaults(value: Json, path: string[], inexact: Inexact, faults: JsonFault[]): void {
   if (typeof value === "string") {
     const detail = textFault(value);
     if (detail) faults.push({ pointer: pointerOf(path), detail });
   }
-  if (typeof value === "number" && changed.size > 0) {
-    const source = changed.get(pointerOf(path));
-    if (source !== undefined) {
-      faults.push({ pointer: pointerOf(path), detail: numberFault(source) });
-    }
-  }
   if (typeof value !== "object" || value === null) return;
+  const sources = inexact.get(value);
   for (const [name, member] of Object.entries(value)) {
+    if (faults.length >= FAULTS_MAX) return;
     path.push(name);
     const nameFault = Array.isArray(value) ? undefined : textFault(name);
     if (nameFault) faults.push({ pointer: pointerOf(path), detail: `member name: ${nameFault}` });
-    collectFaults(member, path, changed, faults);
+    const source = sources?.get(name);
+    if (source !== undefined)
+      faults.push({ pointer: pointerOf(path), detail: numberFault(source) });
+    collectFaults(member, path, inexact, faults);
     path.pop();
   }
 }
@@ -186,9 +176,13 @@ function pointerOf(path: readonly string[]): string {
   return ["#", ...path.map(pointerToken)].join("/");
 }
 
+/** A longer name is cut: repeated for every fault inside, it would make answers of megabytes. */
+const POINTER_NAME_LENGTH_MAX = 100;
+
 /** Escapes a member name for a JSON Pointer in a URI fragment (RFC 6901, section 6). */
 export function pointerToken(name: string | number): string {
-  const escaped = String(name).replaceAll("~", "~0").replaceAll("/", "~1");
+  const shown = String(name).slice(0, POINTER_NAME_LENGTH_MAX);
+  const escaped = shown.replaceAll("~", "~0").replaceAll("/", "~1");
   return encodeURIComponent(escaped.toWellFormed());
 }
 

@@ -35,23 +35,25 @@ export function createJobContext(
     traceparent: attempt.traceparent,
     env: ports.env,
     outboundFetch: ports.outboundFetch,
-    once: async <Result extends Json | void>(
+    once: <Result extends Json | void>(
       name: string,
       effect: (context: EffectContext) => Promise<Result> | Result,
       options: OnceOptions = {},
-    ): Promise<Result> => {
-      checkEffectName(name);
-      if (started.has(name)) throw new FatalError(`effect "${name}" was started twice`);
-      started.add(name);
-      return once(ports, attempt, abort, { name, effect, options });
-    },
-    progress: async (value) => {
-      const { value: stored, omitted } = storableJson(value, PROGRESS_BYTES_MAX);
-      if (omitted) throw new FatalError(`progress cannot be stored: ${omitted}`);
-      const outcome = await ports.store.heartbeat(attempt, stored);
-      obey(outcome, abort);
-      if (outcome.kind === "lease_lost") throw new LeaseLostError();
-    },
+    ): Promise<Result> =>
+      contained(async () => {
+        checkEffectName(name);
+        if (started.has(name)) throw new FatalError(`effect "${name}" was started twice`);
+        started.add(name);
+        return once(ports, attempt, abort, { name, effect, options });
+      }),
+    progress: (value) =>
+      contained(async () => {
+        const { value: stored, omitted } = storableJson(value, PROGRESS_BYTES_MAX);
+        if (omitted) throw new FatalError(`progress cannot be stored: ${omitted}`);
+        const outcome = await ports.store.heartbeat(attempt, stored);
+        obey(outcome, abort);
+        if (outcome.kind === "lease_lost") throw new LeaseLostError();
+      }),
     snooze: (delaySeconds) => {
       if (!Number.isFinite(delaySeconds) || delaySeconds < 0 || delaySeconds > SNOOZE_SECONDS_MAX) {
         throw new FatalError(`snooze takes 0 to ${SNOOZE_SECONDS_MAX} seconds`);
@@ -61,15 +63,27 @@ export function createJobContext(
     },
     log: (message, fields = {}) => {
       const { jobId, type, attempt: number, traceparent } = attempt;
-      const extra = Object.keys(fields).length > 0 ? JSON.stringify(fields) : undefined;
+      // A line that cannot be written is no reason to fail the job.
+      const { value, omitted } = storableJson(fields);
+      const written = omitted ?? JSON.stringify(value);
       ports.log("handler_log", {
         jobId,
         type,
         attempt: number,
         traceparent,
         message,
-        fields: extra,
+        fields: Object.keys(fields).length > 0 ? written : undefined,
       });
     },
   };
+}
+
+/**
+ * Makes a call whose failure reaches whoever waits for it, and nobody else: unhandled, the rejection
+ * of a call that a handler left behind would end the process, and other jobs with it.
+ */
+function contained<Result>(call: () => Promise<Result>): Promise<Result> {
+  const result = call();
+  result.catch(() => undefined);
+  return result;
 }

@@ -3,7 +3,13 @@
 import type { AttemptReport, ClaimedAttempt } from "../core/attempt.js";
 import { delaySeconds } from "../core/backoff.js";
 import type { JobDefinition } from "../core/define-job.js";
-import { AttemptAbortedError, classifyFailure, cutText, type Failure } from "../core/errors.js";
+import {
+  AttemptAbortedError,
+  classifyFailure,
+  cutText,
+  type Failure,
+  FatalError,
+} from "../core/errors.js";
 import { UNKNOWN_TYPE_DELAY_SECONDS } from "../core/job.js";
 import { safeParseAsync } from "../core/parse.js";
 import type { Ports } from "../core/ports.js";
@@ -29,45 +35,37 @@ export async function run(
 ): Promise<AttemptReport> {
   const definition = ports.registry.get(attempt.type);
   if (!definition) return { kind: "unknown_type", delaySeconds: UNKNOWN_TYPE_DELAY_SECONDS };
-  const parsed = await parsePayload(ports, definition, attempt);
-  if ("report" in parsed) return parsed.report;
   const abort = new AbortController();
   const done = new AbortController();
   const state: HandlerState = { snoozedForSeconds: undefined };
   // A claim whose answer came late has only the rest of its lease; it is extended by a whole one.
   const held = { ...attempt, leaseSeconds: definition.leaseSeconds };
-  const context = createJobContext(ports, held, { payload: parsed.payload, abort, state });
   const lease = keepLease(ports, held, abort, done.signal);
   const secondsMax = Math.min(
     definition.timeoutSeconds,
     Math.max(1, budgetSeconds - INVOCATION_RESERVE_SECONDS),
   );
-  // An async wrapper, so that a handler that throws at once is a rejected promise like any other.
-  const handler = (async () => definition.run(context))();
+  const handler = (async () => {
+    // Under the time limit and the lease, too: a schema may ask somebody.
+    const payload = await parsePayload(definition, attempt);
+    abort.signal.throwIfAborted();
+    return definition.run(createJobContext(ports, held, { payload, abort, state }));
+  })();
   const ended = await raceDeadline(ports, handler, { secondsMax, abort, done: done.signal });
   done.abort();
   await lease;
   return reportOf(ports, definition, attempt, ended, state);
 }
 
-/** Parses the payload as today's schema wants it; a schema that throws fails like a handler. */
-async function parsePayload(
-  ports: Ports,
-  definition: JobDefinition,
-  attempt: ClaimedAttempt,
-): Promise<{ payload: unknown } | { report: AttemptReport }> {
-  try {
-    const parsed = await safeParseAsync(definition.payload, attempt.payload);
-    if (parsed.success) return { payload: parsed.data };
-    const places = parsed.error.issues.map(
-      ({ path, message }) => `${path.map(String).join(".")}: ${message}`,
-    );
-    const message = `the payload no longer fits its schema: ${places.join("; ")}`;
-    const code = "payload_invalid";
-    return { report: { kind: "fatal", code, message: cutText(message, 2000) } };
-  } catch (thrown) {
-    return { report: failureReport(ports, definition, attempt, thrown) };
-  }
+/** Gives the payload as today's schema makes it, or throws. */
+async function parsePayload(definition: JobDefinition, attempt: ClaimedAttempt): Promise<unknown> {
+  const parsed = await safeParseAsync(definition.payload, attempt.payload);
+  if (parsed.success) return parsed.data;
+  const places = parsed.error.issues.map(
+    ({ path, message }) => `${path.map(String).join(".")}: ${message}`,
+  );
+  const message = `the payload no longer fits its schema: ${places.join("; ")}`;
+  throw new FatalError(cutText(message, 2000), { code: "payload_invalid" });
 }
 
 type Ended = { result: unknown } | { thrown: unknown };

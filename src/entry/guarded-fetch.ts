@@ -62,7 +62,8 @@ interface Call {
 
 function send({ url, request, body, lookup, signal }: Call): Promise<Response> {
   const headers = Object.fromEntries(request.headers);
-  headers["accept-encoding"] ??= "gzip, deflate, br";
+  // Not deflate, which servers send in two forms.
+  headers["accept-encoding"] ??= "gzip, br";
   const start = url.protocol === "https:" ? httpsRequest : httpRequest;
   return new Promise((settle, reject) => {
     const fail = (error: unknown) => reject(signal?.aborted ? signal.reason : error);

@@ -15,7 +15,8 @@ const QUOTED_KEY = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/;
  * Errors: `idempotency_key_missing` for a blank one, `idempotency_key_invalid`.
  */
 export function readIdempotencyKey(headers: Headers): string {
-  const header = headers.get("Idempotency-Key")?.trim() ?? "";
+  // Without the white space of HTTP around it; any other is part of a key that cannot be used.
+  const header = headers.get("Idempotency-Key") ?? "";
   const quoted = QUOTED_KEY.exec(header)?.[1]?.replace(/\\(.)/g, "$1");
   const key = quoted ?? header;
   if (key.trim() === "") {

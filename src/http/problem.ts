@@ -65,7 +65,7 @@ export interface ProblemOptions {
 }
 
 /** More refused places than this help nobody, and an answer must not outgrow its request. */
-const ERRORS_MAX = 100;
+export const ERRORS_MAX = 100;
 
 /** Ends a request with problem details. */
 export class Problem extends Error {

@@ -1,7 +1,7 @@
 /** Refused places of a body: schema issues as JSON Pointers. */
 
 import { pointerToken } from "../core/exact-json.js";
-import { Problem, type ProblemCode, type ProblemPlace } from "./problem.js";
+import { ERRORS_MAX, Problem, type ProblemCode, type ProblemPlace } from "./problem.js";
 
 /** An issue of a zod schema or of a job type's own check. */
 interface Issue {
@@ -12,11 +12,14 @@ interface Issue {
   keys?: readonly string[];
 }
 
-/** Translates issues; an unknown member is pointed at itself, not at its object. */
+/** Translates the first issues; an unknown member is pointed at itself, not at its object. */
 export function placesOf(issues: readonly Issue[]): ProblemPlace[] {
-  return issues.flatMap(({ path, message, keys }) =>
+  return issues.slice(0, ERRORS_MAX).flatMap(({ path, message, keys }) =>
     keys
-      ? keys.map((key) => ({ pointer: pointerTo([...path, key]), detail: "is not a known member" }))
+      ? keys.map((key) => ({
+          pointer: pointerTo([...path, key]),
+          detail: "is not a known member",
+        }))
       : [{ pointer: pointerTo(path), detail: message }],
   );
 }

@@ -48,12 +48,16 @@ export function createTrigger(options: PublishOptions): Trigger {
   });
   client.http = sendQuietly(options);
   return {
-    publish: (wakeup) =>
-      withTries(options, () => client.publishJSON(toMessage(options, wakeup, notBefore(wakeup)))),
-    publishAfter: (wakeup, delaySeconds) =>
-      withTries(options, () =>
+    publish: async (wakeup) => {
+      await withTries(options, () =>
+        client.publishJSON(toMessage(options, wakeup, notBefore(wakeup))),
+      );
+    },
+    publishAfter: async (wakeup, delaySeconds) => {
+      await withTries(options, () =>
         client.publishJSON(toMessage(options, wakeup, { delay: delaySeconds })),
-      ),
+      );
+    },
     publishMany: async (wakeups) => {
       const failed: UnpublishedMessage[] = [];
       let calls = 0;
@@ -62,8 +66,13 @@ export function createTrigger(options: PublishOptions): Trigger {
         calls += 1;
         try {
           // Built anew for every try: batchJSON encodes the bodies of its argument in place.
-          await withTries(options, () =>
+          const answers = await withTries(options, () =>
             client.batchJSON(chunk.map((each) => toMessage(options, each, notBefore(each)))),
+          );
+          // A batch that was taken may hold messages that were not.
+          const refused = chunk.filter((_, place) => isRefusal(answers[place]));
+          failed.push(
+            ...refused.map((wakeup) => ({ wakeup, reason: "batch_item", refused: true })),
           );
         } catch (error) {
           if (!(error instanceof PublishFailedError)) throw error;
@@ -121,11 +130,13 @@ function flowLimits(limits: { parallelism?: number; rate?: number; periodSeconds
 }
 
 /** Two tries within ten seconds: the client itself has no time limit and repeats no 5xx. */
-async function withTries(options: PublishOptions, call: () => Promise<unknown>): Promise<void> {
+async function withTries<Answer>(
+  options: PublishOptions,
+  call: () => Promise<Answer>,
+): Promise<Answer> {
   for (let tries = 1; ; tries += 1) {
     try {
-      await withinLimit(call(), PUBLISH_TRY_SECONDS, options.sleep);
-      return;
+      return await withinLimit(call(), PUBLISH_TRY_SECONDS, options.sleep);
     } catch (cause) {
       const { reason, final, refused } = diagnose(cause);
       if (tries < PUBLISH_TRIES && !final) continue;
@@ -133,6 +144,10 @@ async function withTries(options: PublishOptions, call: () => Promise<unknown>):
       throw new PublishFailedError(message, { cause, reason, refused });
     }
   }
+}
+
+function isRefusal(answer: unknown): boolean {
+  return typeof answer === "object" && answer !== null && "error" in answer;
 }
 
 /** Answers to who asks or how often, not to what was asked. */

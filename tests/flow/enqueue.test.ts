@@ -1,9 +1,9 @@
 import { neon } from "@neondatabase/serverless";
-import { describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import * as z from "zod";
-import { defineJob } from "../../src/core/define-job.js";
+import { defineJob, type Json } from "../../src/core/define-job.js";
 import { EnqueueRefusedError } from "../../src/engine/resolve-job.js";
-import { KEYS, worldForTest } from "../support/world.js";
+import { createWorld, KEYS, type World, worldForTest } from "../support/world.js";
 
 const greet = defineJob({
   type: "test.greet",
@@ -61,6 +61,68 @@ describe("jobs from code in the same deployment", () => {
     const { rows } = await world.database.pg.query("select id from jobs");
     expect(rows).toEqual([{ id: jobId }]);
   });
+});
+
+describe("a job that could not be kept as code asks for it is refused before anything is written", () => {
+  const anything = defineJob({ type: "test.anything", payload: z.unknown(), run: () => null });
+  const dated = defineJob({
+    type: "test.dated",
+    payload: z.object({ at: z.date() }),
+    run: () => null,
+  });
+  const cyclic: { self?: unknown } = {};
+  cyclic.self = cyclic;
+
+  test.each<[string, string, object]>([
+    ["no payload at all", "payload", { payload: undefined }],
+    ["NaN", "total is NaN", { payload: { total: Number.NaN } }],
+    ["Infinity", "0 is Infinity", { payload: [Number.POSITIVE_INFINITY] }],
+    ["NUL", "payload.größe", { payload: { größe: "a\u0000b" } }],
+    ["a lone surrogate", "payload", { payload: "\ud800" }],
+    ["a bigint", "BigInt", { payload: 1n }],
+    ["a cycle", "circular", { payload: cyclic }],
+    ["65 levels", "levels deep", { payload: JSON.parse("[".repeat(65) + "]".repeat(65)) }],
+    [
+      "a date, which the handler would see as text",
+      "payload.at",
+      { type: "test.dated", payload: { at: new Date(0) } },
+    ],
+    ["a priority of ten", "priority", { payload: 1, priority: 10 }],
+    ["no attempts", "maxAttempts", { payload: 1, maxAttempts: 0 }],
+    ["a delay that is no number", "delaySeconds", { payload: 1, delaySeconds: Number.NaN }],
+    ["a delay of more than a year", "delaySeconds", { payload: 1, delaySeconds: 1e12 }],
+    ["a time without a zone", "runAt", { payload: 1, runAt: "2027-01-01T00:00:00" }],
+    ["a word for a time", "runAt", { payload: 1, runAt: "tomorrow" }],
+    ["two times", "runAt", { payload: 1, runAt: "2027-01-01T00:00:00Z", delaySeconds: 1 }],
+    ["a misspelt option", "dedupekey", { payload: 1, dedupekey: "a" }],
+  ])("%s", async (_, place, given) => {
+    const world = await sharedWorld();
+    const { enqueue, enqueueStatement } = world.instance.app.jobsOf("acme");
+    const asked = { type: "test.anything", ...given } as Parameters<typeof enqueue>[0];
+    for (const refused of [enqueue(asked), enqueueStatement(asked)]) {
+      await expect(refused).rejects.toThrow(EnqueueRefusedError);
+      await expect(refused).rejects.toThrow(place);
+    }
+    const { rows } = await world.database.pg.query("select count(*)::int as count from jobs");
+    expect(rows).toEqual([{ count: 0 }]);
+  });
+
+  test("what JSON leaves out or writes as text is kept as JSON has it", async () => {
+    const world = await worldForTest({ jobs: [anything] });
+    const payload = { at: new Date(0), absent: undefined, zero: -0 } as unknown as Json;
+    const { jobId } = await world.instance.app
+      .jobsOf("acme")
+      .enqueue({ type: "test.anything", payload, priority: undefined });
+    expect((await world.job(jobId)).payload).toEqual({ at: "1970-01-01T00:00:00.000Z", zero: 0 });
+  });
+
+  /** Refusals leave nothing behind, so they can share a database. */
+  let world: World | undefined;
+  afterAll(() => world?.close());
+  const sharedWorld = async () => {
+    world ??= await createWorld({ jobs: [anything, dated] });
+    return world;
+  };
 });
 
 describe("a job in the caller's own transaction", () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { AttemptReport } from "../../src/core/attempt.js";
 import type { Json } from "../../src/core/job.js";
 import { held, scripted, TYPE } from "../support/flow-jobs.js";
@@ -34,6 +34,7 @@ describe("a result that cannot be kept does not undo its job", () => {
     ["one byte too long", "x".repeat(65_535), "too_large"],
     ["too long in bytes, not in characters", "é".repeat(40_000), "too_large"],
     ["megabytes", "x".repeat(3_000_000), "too_large"],
+    ["megabytes of backslashes", "\\".repeat(5_000_000), "too_large"],
     ["nested a thousand times too deep", nested(20_000), "too_deep"],
     ["one level too deep", nested(1001), "too_deep"],
     ["a bigint", odd({ n: 1n }), "not_json"],
@@ -184,6 +185,28 @@ describe("progress", () => {
     });
   });
 
+  test("that nobody waits for, and comes after the end, does not end the process", async () => {
+    const unhandled = vi.fn();
+    process.on("unhandledRejection", unhandled);
+    onTestFinished(() => void process.off("unhandledRejection", unhandled));
+    const after = Promise.withResolvers<() => void>();
+    flow.start([
+      scripted(({ progress, once }) => {
+        after.resolve(() => {
+          void progress(1);
+          void once("late", () => 1);
+        });
+      }),
+    ]);
+    const jobId = await flow.create(TYPE, {});
+    await flow.deliverOne();
+    (await after.promise)();
+    await flow.settled();
+    expect(unhandled).not.toHaveBeenCalled();
+    expect(await flow.job(jobId)).toMatchObject({ status: "completed", progress: null });
+    expect(await flow.effects(jobId)).toEqual([]);
+  });
+
   test("that the database does not take is an ordinary failure", async () => {
     const instance = flow.start([scripted(async ({ progress }) => progress(1))]);
     instance.ports.rule = ({ method }) => (method === "heartbeat" ? "fail" : undefined);
@@ -192,3 +215,20 @@ describe("progress", () => {
     expect(await flow.job(jobId)).toMatchObject({ status: "failed", attempts: 1 });
   });
 });
+
+test.each([
+  ["a bigint", odd(1n), "not_json"],
+  ["a cycle", odd(cyclic), "not_json"],
+  ["megabytes", "x".repeat(3_000_000), "too_large"],
+])(
+  "a log line with fields that cannot be written (%s) says so and fails nothing",
+  async (_, value, omitted) => {
+    flow.start([scripted(({ log }) => log("step", { value }))]);
+    const jobId = await flow.create(TYPE, {});
+    await flow.deliverOne();
+    expect(await flow.job(jobId)).toMatchObject({ status: "completed", attempts: 1 });
+    expect(flow.logs).toContainEqual(
+      expect.objectContaining({ event: "handler_log", jobId, message: "step", fields: omitted }),
+    );
+  },
+);

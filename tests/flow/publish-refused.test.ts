@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { JobDefinition } from "../../src/core/define-job.js";
 import { scripted, succeed } from "../support/flow-jobs.js";
 import { setUpFlow } from "../support/flow-world.js";
+import { startTarget } from "../support/outbound.js";
 
 const flow = setUpFlow();
 
@@ -31,6 +32,21 @@ async function unpublished(): Promise<string[]> {
 }
 
 describe("a message that QStash refuses for good", () => {
+  test("is known even where QStash took the rest of its batch, and the next sweep publishes it (F01)", async () => {
+    await using target = await startTarget((response) => {
+      const answers = [{ messageId: "msg_1" }, { error: "quota exceeded" }, { messageId: "msg_3" }];
+      response.setHeader("content-type", "application/json").end(JSON.stringify(answers));
+    });
+    flow.start(typesOf(3), { env: { QSTASH_URL: target.url } });
+    await createBatch([good(0), good(1), good(2)]);
+    expect(target.requests.map(({ url }) => url)).toEqual(["/v2/batch"]);
+    expect(await unpublished()).toEqual([good(1)]);
+
+    flow.start(typesOf(3));
+    expect(await flow.sweep()).toMatchObject({ published: 1, publishFailures: 0 });
+    expect(flow.qstash.pending()).toMatchObject([{ labels: [good(1)] }]);
+  });
+
   test("keeps none of the others in its batch from being published, and is logged with its cause (F01)", async () => {
     flow.start([bad(), ...typesOf(2)]);
     const before = flow.qstash.counts().publishRequests;

@@ -1,4 +1,5 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import * as z from "zod";
 import {
   aborted,
   byAttempt,
@@ -94,6 +95,30 @@ describe("a handler whose time is up", () => {
     expect(await flow.effects(jobId)).toEqual([]);
     await flow.runUntilIdle();
     expect(await flow.job(jobId)).toMatchObject({ status: "completed", attempts: 2 });
+  });
+
+  test("counts from its schema on, which may ask somebody: nothing starts after its end", async () => {
+    const asked = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<boolean>();
+    const slow = z.unknown().refine(() => {
+      asked.resolve();
+      return answer.promise;
+    });
+    const run = vi.fn(succeed());
+    const settings = { timeoutSeconds: 10, leaseSeconds: 6 };
+    flow.start([scripted(run, settings)]);
+    const jobId = await flow.create(TYPE, {});
+    flow.start([scripted(run, { ...settings, payload: slow })]);
+    const delivery = flow.qstash.deliverDue();
+    await asked.promise;
+    await flow.elapse(9);
+    expect(await flow.sweep()).toMatchObject({ leasesRecovered: 0 });
+    await flow.elapse(3);
+    expect(await delivery).toMatchObject([{ status: 200 }]);
+    expect(await flow.job(jobId)).toMatchObject(TIMED_OUT);
+    answer.resolve(true);
+    await flow.settled();
+    expect(run).not.toHaveBeenCalled();
   });
 
   test("has no timer left once it ended in time", async () => {

@@ -92,6 +92,18 @@ describe("a payload is exact or refused with its place", () => {
 
   test("no more faults are listed than anybody reads", () => {
     expect(faultsOf(`[${'"\\u0000",'.repeat(500)}1]`).length).toBeLessThanOrEqual(100);
+    expect(faultsOf(`[${"1e400,".repeat(500)}1]`)).toHaveLength(100);
+  });
+
+  test("long names around many faults cost no more than the body: nobody waits, answers stay small", () => {
+    const name = "ü".repeat(50_000);
+    for (const fault of ['"\\u0000"', "9007199254740993"]) {
+      const startedMs = performance.now();
+      const faults = faultsOf(`{"${name}":[${`${fault},`.repeat(2_000)}1]}`);
+      expect(performance.now() - startedMs).toBeLessThan(2_000);
+      expect(faults).toHaveLength(100);
+      expect(JSON.stringify(faults).length).toBeLessThan(100_000);
+    }
   });
 
   test("__proto__ is a plain member name and pollutes nothing (C16)", () => {

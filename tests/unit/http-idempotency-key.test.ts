@@ -33,7 +33,7 @@ describe("the Idempotency-Key header", () => {
     },
   );
 
-  test.each(["a b", "a\tb", "\u00e9", '"a', '"a"b', '"a\\b"', '"a";v=1', '"\u00e9"'])(
+  test.each(["a b", "a\tb", "a\u00a0", "\u00e9", '"a', '"a"b', '"a\\b"', '"a";v=1', '"\u00e9"'])(
     "%j cannot be used",
     (header) => {
       expect(() => read(header)).toThrow(
