@@ -16,6 +16,7 @@ import { repairDifferences } from "./engine/repair-differences.js";
 import type { JobRequest } from "./engine/resolve-job.js";
 import { sweep } from "./engine/sweep.js";
 import { type WorkOptions, work } from "./engine/work.js";
+import { readCodeJob } from "./http/code-job.js";
 import { createApp } from "./http/create-app.js";
 import { unreadableAllowEntries } from "./jobs/outbound/allow-list.js";
 import { signatureHeaders } from "./jobs/outbound/webhook-signature.js";
@@ -104,8 +105,9 @@ export function compose(config: Config, registry: Registry, platform: Platform):
     sweep: (requestPlatform = {}) => sweep(portsFor(requestPlatform)),
     work: (options) => work(() => portsFor({}), options),
     jobsOf: (tenant, requestPlatform = {}) => ({
-      enqueue: (job) => enqueue(portsFor(requestPlatform), tenant, job),
-      enqueueStatement: (job) => prepareEnqueue(portsFor(requestPlatform), tenant, job),
+      enqueue: async (job) => enqueue(portsFor(requestPlatform), tenant, readCodeJob(job)),
+      enqueueStatement: async (job) =>
+        prepareEnqueue(portsFor(requestPlatform), tenant, readCodeJob(job)),
       nudge: (jobIds) => nudge(portsFor(requestPlatform), jobIds),
     }),
   };

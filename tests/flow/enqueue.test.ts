@@ -53,6 +53,31 @@ describe("jobs from code in the same deployment", () => {
     expect(rows).toEqual([{ count: 0 }]);
   });
 
+  test.each([
+    [{ priority: 10 }, /^priority: /],
+    [{ maxAttempts: 0 }, /^maxAttempts: /],
+    [{ runAt: "infinity" }, /^runAt: must be an RFC 3339 instant/],
+    [{ runAt: "2027-01-01T00:00:00" }, /^runAt: must be an RFC 3339 instant/],
+    [{ delaySeconds: -1 }, /^delaySeconds: /],
+    [{ delaySeconds: Number.NaN }, /^delaySeconds: /],
+    [{ delaySeconds: 1, runAt: "2027-01-01T00:00:00Z" }, /^delaySeconds: /],
+    [{ dedupeKey: "" }, /^dedupeKey: /],
+    [{ payload: { name: "\u0000" } }, /^payload\.name: /],
+  ])("%j is refused as over HTTP", async (given, message) => {
+    const world = await worldForTest({ jobs: [greet] });
+    const jobs = world.instance.app.jobsOf("acme");
+    await expect(jobs.enqueue({ ...job("Ana"), ...given })).rejects.toThrow(EnqueueRefusedError);
+    await expect(jobs.enqueueStatement({ ...job("Ana"), ...given })).rejects.toThrow(message);
+  });
+
+  test("a payload is checked as what JSON makes of it, which is what the handler gets", async () => {
+    const world = await worldForTest({ jobs: [greet] });
+    const { enqueue } = world.instance.app.jobsOf("acme");
+    const payload = { name: new Date(0), gone: undefined } as unknown as { name: string };
+    const { jobId } = await enqueue({ type: "test.greet", payload });
+    expect((await world.job(jobId)).payload).toEqual({ name: "1970-01-01T00:00:00.000Z" });
+  });
+
   test("a lost answer does not make two jobs", async () => {
     const world = await worldForTest({ jobs: [greet] });
     world.database.neon.setFault({ action: "lose-answer", nth: 1 });
