@@ -45,7 +45,7 @@ export async function openSession(io: Io, command: Command): Promise<Session> {
   const env = { ...(await readEnvFile(options.envFile)), ...withoutUndefined(io.env) };
   const json = options.json ?? false;
   const colours = options.color && !env.NO_COLOR && io.stdout.isTTY === true && !json;
-  const url = () => setting("--url", "ANTREAN_URL", options.url ?? env.ANTREAN_URL);
+  const url = () => httpUrl(setting("--url", "ANTREAN_URL", options.url ?? env.ANTREAN_URL));
   return {
     io,
     json,
@@ -69,6 +69,12 @@ function setting(flag: string, variable: string, value: string | undefined): str
   throw new UsageError(
     `${variable} is missing: give ${flag}, set the variable, or write it into ${DEFAULT_ENV_FILE}.`,
   );
+}
+
+/** `localhost:3000` is a URL as well, of the scheme `localhost`. */
+function httpUrl(text: string): string {
+  if (/^https?:\/\//i.test(text) && URL.canParse(text)) return text;
+  throw new UsageError(`ANTREAN_URL must be an http(s) URL, and is ${text}.`);
 }
 
 /** The file is optional unless it was asked for. */
