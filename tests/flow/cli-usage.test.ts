@@ -75,6 +75,9 @@ describe("usage and settings", () => {
     );
     const flag = ["--api-key", KEYS.acmeReader, ...list];
     expect((await cli(world, flag, { env: { ANTREAN_API_KEY: "wrong" } })).code).toBe(0);
+    // As some editors write it; and an empty variable is as good as none.
+    await writeFile(file, `\uFEFFANTREAN_API_KEY=${KEYS.admin}\r\n`);
+    expect((await cli(world, list, { env: { ANTREAN_API_KEY: " " } })).code).toBe(0);
     const missing = await cli(world, ["types", "list"], unset);
     expect(missing).toMatchObject({ code: 2, stderr: expect.stringContaining("ANTREAN_API_KEY") });
   });
