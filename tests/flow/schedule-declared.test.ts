@@ -95,10 +95,18 @@ test("a declaration that cannot be accepted is logged, and the others go on", as
     schedule: { cron: "*/5 * * * *" },
     run: () => null,
   });
-  const world = await worldForTest({ jobs: [digest("0 0 30 2 *"), good] });
+  const unkept = defineJob({
+    type: "test.unkept",
+    payload: z.object({ of: z.string() }),
+    schedule: { cron: "*/5 * * * *", payload: { of: "\u0000" } },
+    run: () => null,
+  });
+  const world = await worldForTest({ jobs: [digest("0 0 30 2 *"), unkept, good] });
   expect(await world.sweep()).toMatchObject({ failedSteps: [] });
   expect((await slotJobs(world)).length).toBeGreaterThanOrEqual(5);
-  expect(world.logs).toContainEqual(
-    expect.objectContaining({ event: "sweep_step_failed", type: "test.digest" }),
-  );
+  for (const type of ["test.digest", "test.unkept"]) {
+    expect(world.logs).toContainEqual(
+      expect.objectContaining({ event: "sweep_step_failed", type }),
+    );
+  }
 });
