@@ -3,7 +3,7 @@
 import { readAnswer } from "../client/answer.js";
 import { type Client, createClient } from "../client/client.js";
 import { type Call, createTransport } from "../client/transport.js";
-import type { Io } from "./io.js";
+import { type Io, UsageError } from "./io.js";
 
 export interface ApiPlace {
   url: string;
@@ -26,6 +26,10 @@ export interface Api {
 
 /** Makes the API; every call ends when the process is asked to stop. */
 export function createApi({ url, apiKey }: ApiPlace, io: Io): Api {
+  // The platform's own error would show the secret.
+  if (!/^[\x21-\x7e\x80-\xff]+$/.test(apiKey)) {
+    throw new UsageError("The key holds characters that no header can carry.");
+  }
   const { fetch, sleep, stop: signal } = io;
   const options = { baseUrl: url, apiKey, fetch, sleep };
   const transport = createTransport(options);

@@ -24,7 +24,8 @@ export function jobsTable(paint: Paint, jobs: JobSummary[]): string {
       job.id,
       job.type,
       statusCell(job.status),
-      `${job.attempts}/${job.maxAttempts}`,
+      // Of all its lives: a replay or a snooze leaves more attempts than `maxAttempts` behind.
+      `${job.attempts}/${job.attempts + job.attemptsLeft}`,
       instant(job.createdAt),
       instant(job.nextRunAt),
       job.lastError ? cut(`${job.lastError.code}: ${job.lastError.message}`, ERROR_LENGTH_MAX) : "",

@@ -51,19 +51,28 @@ export function withJson(members: object, name: string, json: string | undefined
   return `${text.slice(0, -1)}${text === "{}" ? "" : ","}${JSON.stringify(name)}:${json}}`;
 }
 
-async function readText(file: string): Promise<string> {
+/**
+ * Decodes UTF-8, without a byte order mark.
+ *
+ * Errors: `UsageError` for any other encoding, whose letters would silently become question marks.
+ */
+export function decodeUtf8(bytes: Uint8Array, source: string): string {
   try {
-    return await readFile(file, "utf8");
-  } catch (error) {
-    throw new UsageError(`${file} cannot be read: ${(error as Error).message}`);
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new UsageError(`${source} is not UTF-8.`);
   }
 }
 
+async function readText(file: string): Promise<string> {
+  const bytes = await readFile(file).catch((error: Error) => {
+    throw new UsageError(`${file} cannot be read: ${error.message}`);
+  });
+  return decodeUtf8(bytes, file);
+}
+
 async function readAll({ stdin }: Io): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const chunk of stdin) {
-    text += typeof chunk === "string" ? chunk : decoder.decode(chunk, { stream: true });
-  }
-  return text + decoder.decode();
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of stdin) chunks.push(Buffer.from(chunk));
+  return decodeUtf8(Buffer.concat(chunks), "standard input");
 }

@@ -1,12 +1,13 @@
 /** Creates the jobs of a file, a line each, so that the same command can be repeated after a fault. */
 
 import { createHash } from "node:crypto";
-import { open, stat } from "node:fs/promises";
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { type AcceptedJob, AntreanError } from "../client/client.js";
 import type { Api } from "./api.js";
 import { FailedError, UsageError } from "./io.js";
-import { checkJson } from "./json-input.js";
+import { checkJson, decodeUtf8 } from "./json-input.js";
 import { startProgress } from "./progress.js";
 import type { Session } from "./session.js";
 
@@ -19,9 +20,8 @@ export interface LoadOptions {
 
 interface Line {
   number: number;
-  text: string;
-  /** Its part of the file, for the progress. */
-  bytes: number;
+  /** Without the line feed. */
+  bytes: Uint8Array;
 }
 
 interface RefusedLine {
@@ -55,7 +55,7 @@ export async function loadJobs(session: Session, options: LoadOptions): Promise<
     } catch (error) {
       refused.push(refusalOf(error, line));
     }
-    progress.add(line.bytes, `${accepted} accepted, ${refused.length} refused`);
+    progress.add(line.bytes.length + 1, `${accepted} accepted, ${refused.length} refused`);
   };
   try {
     await forEachAtOnce(linesOf(options.file), options.concurrency, send);
@@ -69,15 +69,20 @@ export async function loadJobs(session: Session, options: LoadOptions): Promise<
 }
 
 /** The key is bound to the line: whatever is sent under it is this line, or is told apart by it. */
-export function keyOfLine(identity: string, { number, text }: Pick<Line, "number" | "text">) {
+export function keyOfLine(identity: string, { number, text }: { number: number; text: string }) {
   return createHash("sha256")
     .update(JSON.stringify([identity, number, text]))
     .digest("hex");
 }
 
-async function createOfLine(api: Api, identity: string, line: Line): Promise<AcceptedJob> {
-  const body = checkJson(line.text, `line ${line.number}`);
-  const idempotencyKey = keyOfLine(identity, line);
+async function createOfLine(
+  api: Api,
+  identity: string,
+  { number, bytes }: Line,
+): Promise<AcceptedJob> {
+  const text = decodeUtf8(bytes, "it").replace(/\r$/, "");
+  const body = checkJson(text, "it");
+  const idempotencyKey = keyOfLine(identity, { number, text });
   return api.call({ method: "POST", path: "/api/jobs", body, idempotencyKey });
 }
 
@@ -97,26 +102,39 @@ function refusalsText(refused: RefusedLine[]): string {
   return `${count} refused:\n${shown.join("\n")}`;
 }
 
-/** Reads as it is asked for, so that a file may be larger than the memory. */
+const LINE_FEED = 0x0a;
+const isBlank = ({ bytes }: Line): boolean => bytes.every((byte) => byte <= 0x20);
+
+/**
+ * Reads as it is asked for, so that a file may be larger than the memory.
+ *
+ * Shape: only a line feed ends a line. Node's own reader also ends one at U+2028, which may stand in
+ *        a JSON string.
+ */
 async function* linesOf(file: string): AsyncGenerator<Line, void> {
-  const handle = await open(file);
   let number = 0;
-  try {
-    for await (const text of handle.readLines()) {
+  let begun: Buffer[] = [];
+  for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
+    let start = 0;
+    for (let end = chunk.indexOf(LINE_FEED); end >= 0; end = chunk.indexOf(LINE_FEED, start)) {
       number += 1;
-      if (text.trim()) yield { number, text, bytes: Buffer.byteLength(text) + 1 };
+      const line = { number, bytes: Buffer.concat([...begun, chunk.subarray(start, end)]) };
+      if (!isBlank(line)) yield line;
+      begun = [];
+      start = end + 1;
     }
-  } finally {
-    await handle.close();
+    begun.push(chunk.subarray(start));
   }
+  const last = { number: number + 1, bytes: Buffer.concat(begun) };
+  if (!isBlank(last)) yield last;
 }
 
 async function sizeOf(file: string): Promise<number> {
-  try {
-    return (await stat(file)).size;
-  } catch (error) {
-    throw new UsageError(`${file} cannot be read: ${(error as Error).message}`);
-  }
+  const found = await stat(file).catch((error: Error) => {
+    throw new UsageError(`${file} cannot be read: ${error.message}`);
+  });
+  if (found.isDirectory()) throw new UsageError(`${file} is a directory.`);
+  return found.size;
 }
 
 /** Takes items in turn, so many at once; the first error lets nobody begin another. */

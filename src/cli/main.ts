@@ -1,10 +1,13 @@
 #!/usr/bin/env node
 /** The process around `npx antrean`: its streams, its clock, its signals. */
 
+import { setMaxListeners } from "node:events";
 import { sleepWithTimer } from "../client/time.js";
 import { run } from "./run.js";
 
 const stop = new AbortController();
+// Each of many requests at a time listens; more than ten are no leak here.
+setMaxListeners(0, stop.signal);
 // Once each, so that a second signal ends the process at once.
 const onSignal = (): void => stop.abort(new Error("asked to stop"));
 process.once("SIGINT", onSignal).once("SIGTERM", onSignal);

@@ -21,5 +21,7 @@ export function seconds(text: string): number {
 /** Several values, by commas or by repeating the option. */
 export function listed(text: string, before: string[] = []): string[] {
   const values = text.split(",").map((each) => each.trim());
+  // An unset variable of a script must not widen what it asks for to everything.
+  if (!values.some(Boolean)) throw new InvalidArgumentError("must name at least one");
   return [...before, ...values.filter(Boolean)];
 }

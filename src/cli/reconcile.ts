@@ -48,14 +48,17 @@ export async function openSides(session: Session, config: Config): Promise<Sides
   };
 }
 
-/** QStash's client and our own calls both tell a refusal by its status. */
+/** QStash's client and our own calls both tell a refusal by its status; the client says no more than fetch. */
 async function explained<Answer>(work: Promise<Answer>): Promise<Answer> {
   try {
     return await work;
   } catch (error) {
-    const { status, message } = error as { status?: unknown; message?: unknown };
-    if (typeof status !== "number") throw error;
-    throw new FailedError(`QStash refused with ${status}: ${message}`);
+    const { status, message, name } = error as Error & { status?: unknown };
+    if (typeof status === "number") {
+      throw new FailedError(`QStash refused with ${status}: ${message}`);
+    }
+    if (message !== "fetch failed" && name !== "NoAnswerError") throw error;
+    throw new FailedError(`QSTASH_URL does not answer: ${message}`);
   }
 }
 

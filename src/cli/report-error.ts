@@ -15,25 +15,24 @@ export function reportError(
   error: unknown,
   { json, color }: Pick<GlobalOptions, "json" | "color">,
 ): number {
-  // Commander has said it already; help that was asked for is no fault.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
-  if (io.stop.aborted) {
-    io.stderr.write("Stopped.\n");
-    return EXIT.failed;
-  }
+  const isOfCommander = error instanceof CommanderError;
+  // Help that was asked for is no fault.
+  if (isOfCommander && error.exitCode === 0) return EXIT.ok;
+  const isUsage = isOfCommander || error instanceof UsageError;
+  const said = io.stop.aborted && !isUsage ? new FailedError("Stopped.") : error;
   const paint = createPaint(color && io.stderr.isTTY === true && !io.env.NO_COLOR);
-  io.stderr.write(
-    json ? `${JSON.stringify(factsOf(error))}\n` : `${paint("red", "✗")} ${textOf(error)}\n`,
-  );
-  return error instanceof UsageError ? EXIT.usage : EXIT.failed;
+  if (json) io.stderr.write(`${JSON.stringify(factsOf(said, isUsage))}\n`);
+  // Commander has said its own already.
+  else if (!isOfCommander) io.stderr.write(`${paint("red", "✗")} ${textOf(said)}\n`);
+  return isUsage ? EXIT.usage : EXIT.failed;
 }
 
-function factsOf(error: unknown): Record<string, unknown> {
+function factsOf(error: unknown, isUsage: boolean): Record<string, unknown> {
   if (error instanceof AntreanError) {
     const { code, status, detail, errors, requestId, activeJobId, idempotencyKey } = error;
     return { code, status, detail, errors, requestId, activeJobId, idempotencyKey };
   }
-  return { code: error instanceof UsageError ? "usage" : "failed", detail: messageOf(error) };
+  return { code: isUsage ? "usage" : "failed", detail: messageOf(error) };
 }
 
 function textOf(error: unknown): string {
@@ -59,6 +58,12 @@ function causeOf({ cause }: AntreanError): string {
 }
 
 function messageOf(error: unknown): string {
+  if (error instanceof CommanderError) {
+    // Where no command was named, it shows the help and says nothing of its own.
+    return error.code === "commander.help"
+      ? "Name a command."
+      : error.message.replace(/^error: /, "");
+  }
   const expected = [FailedError, UsageError, ConfigError];
   if (expected.some((kind) => error instanceof kind)) return (error as Error).message;
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);

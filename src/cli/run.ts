@@ -31,16 +31,18 @@ Exit codes: 0 ok, 1 failed, 2 wrong usage.`;
 
 /** Runs one command; everything it says goes to the given outputs. */
 export async function run(argv: string[], io: Io): Promise<number> {
-  const program = programOf(io);
+  // Read here, since a command that is written wrongly was not read by commander.
+  const json = argv.includes("--json");
+  const program = programOf(io, json);
   try {
     await program.parseAsync(argv, { from: "user" });
     return EXIT.ok;
   } catch (error) {
-    return reportError(io, error, program.opts<GlobalOptions>());
+    return reportError(io, error, { ...program.opts<GlobalOptions>(), json });
   }
 }
 
-function programOf(io: Io): Command {
+function programOf(io: Io, json: boolean): Command {
   const program = new Command("antrean")
     .description("Durable background jobs: look, act, operate.")
     .option("--url <url>", "where the API is (ANTREAN_URL)")
@@ -53,7 +55,8 @@ function programOf(io: Io): Command {
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void io.stdout.write(text),
-      writeErr: (text) => void io.stderr.write(text),
+      // Machines get their errors as JSON.
+      writeErr: (text) => void (json || io.stderr.write(text)),
     })
     .showHelpAfterError("(--help shows what it takes)");
   const action = actionsOf(io);

@@ -7,6 +7,7 @@ import type { Antrean, Reconciler } from "../compose.js";
 import type { Environment } from "../config.js";
 import { type Api, createApi } from "./api.js";
 import { type Io, UsageError, type WriteLog } from "./io.js";
+import { decodeUtf8 } from "./json-input.js";
 import { createPaint, type Paint } from "./paint.js";
 
 /** Options that every command takes. */
@@ -42,10 +43,10 @@ const DEFAULT_ENV_FILE = ".env";
 /** Reads the settings of the command that runs. */
 export async function openSession(io: Io, command: Command): Promise<Session> {
   const options = command.optsWithGlobals<GlobalOptions>();
-  const env = { ...(await readEnvFile(options.envFile)), ...withoutUndefined(io.env) };
+  const env = { ...(await readEnvFile(options.envFile)), ...withoutEmpty(io.env) };
   const json = options.json ?? false;
   const colours = options.color && !env.NO_COLOR && io.stdout.isTTY === true && !json;
-  const url = () => setting("--url", "ANTREAN_URL", options.url ?? env.ANTREAN_URL);
+  const url = () => httpUrl(setting("--url", "ANTREAN_URL", options.url ?? env.ANTREAN_URL));
   return {
     io,
     json,
@@ -71,19 +72,27 @@ function setting(flag: string, variable: string, value: string | undefined): str
   );
 }
 
+/** `localhost:3000` is a URL as well, of the scheme `localhost`. */
+function httpUrl(text: string): string {
+  if (/^https?:\/\//i.test(text) && URL.canParse(text)) return text;
+  throw new UsageError(`ANTREAN_URL must be an http(s) URL, and is ${text}.`);
+}
+
 /** The file is optional unless it was asked for. */
 async function readEnvFile(file: string | undefined): Promise<Environment> {
+  const name = file ?? DEFAULT_ENV_FILE;
   try {
-    return { ...parseEnv(await readFile(file ?? DEFAULT_ENV_FILE, "utf8")) };
+    return { ...parseEnv(decodeUtf8(await readFile(name), name)) };
   } catch (error) {
     if (file === undefined && (error as NodeJS.ErrnoException).code === "ENOENT") return {};
-    throw new UsageError(`${file ?? DEFAULT_ENV_FILE} cannot be read: ${String(error)}`);
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`${name} cannot be read: ${String(error)}`);
   }
 }
 
-/** A variable that is unset must not hide that of the file. */
-function withoutUndefined(env: Environment): Environment {
-  return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined));
+/** A variable that is unset or empty must not hide that of the file. */
+function withoutEmpty(env: Environment): Environment {
+  return Object.fromEntries(Object.entries(env).filter(([, value]) => value?.trim()));
 }
 
 /** Runs a command with its session. */

@@ -49,10 +49,12 @@ export async function findLostMessages(ports: ReconcilePorts): Promise<LostMessa
   if (jobs.length === 0) return found;
   const sinceMs = Math.min(...jobs.map(sentAtMs)) - EARLIER_MS;
   const created = await records.logged("CREATED", sinceMs);
-  const ended = [
-    ...(await records.logged("FAILED", sinceMs)).messages,
-    ...(await records.logged("CANCELED", sinceMs)).messages,
-  ];
+  const failed = await records.logged("FAILED", sinceMs);
+  const canceled = await records.logged("CANCELED", sinceMs);
+  const ended = [...failed.messages, ...canceled.messages];
+  if ([failed, canceled].some(({ completeSinceMs }) => completeSinceMs > sinceMs)) {
+    found.unjudged.push("QStash gave up or cancelled more messages than were read.");
+  }
   found.loggedMessages = created.messages.length + ended.length;
   if (created.messages.some(({ isReadable }) => !isReadable)) {
     found.unjudged.push("QStash's log hides the bodies of messages, so none can be missed in it.");

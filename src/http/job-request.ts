@@ -1,7 +1,6 @@
 /** What clients send to create and change jobs. */
 
 import * as z from "zod/mini";
-import { JSON_DEPTH_MAX, parseExactJson } from "../core/exact-json.js";
 import {
   DEDUPE_KEY_LENGTH_MAX,
   EFFECT_NAME_PATTERN,
@@ -11,8 +10,6 @@ import {
   PRIORITY_MAX,
 } from "../core/job.js";
 import { REASON_LENGTH_MAX } from "../core/operations.js";
-import { safeParse } from "../core/parse.js";
-import { EnqueueRefusedError, type JobRequest } from "../engine/resolve-job.js";
 import { instantSchema } from "./instant.js";
 
 const DELAY_SECONDS_MAX = 365 * 86_400;
@@ -57,44 +54,6 @@ export const jobRequestSchema = z
       message: "cannot be given together with runAt",
     }),
   );
-
-/**
- * Reads a job that code asks for as if it had come in a request: its payload is what JSON makes of
- * it, since that is what the handler will see.
- *
- * Errors: `EnqueueRefusedError` for what JSON cannot say or a request could not ask for.
- */
-export function readCodeJob(job: JobRequest): JobRequest {
-  const parsed = parseExactJson(jsonOf(job), JSON_DEPTH_MAX + 1);
-  if (!parsed.ok) throw refusal([{ pointer: "#", detail: parsed.detail }]);
-  if (parsed.faults.length > 0) throw refusal(parsed.faults);
-  const checked = safeParse(jobRequestSchema, parsed.value);
-  if (checked.success) return checked.data;
-  throw new EnqueueRefusedError(
-    checked.error.issues.map(({ path, message }) => ({ path: path.map(String), message })),
-  );
-}
-
-function jsonOf(job: JobRequest): string {
-  try {
-    return JSON.stringify(job, (name, value) => {
-      // JSON would make it null.
-      if (typeof value !== "number" || Number.isFinite(value)) return value;
-      throw new TypeError(`${name} is ${value}`);
-    });
-  } catch (error) {
-    throw refusal([{ pointer: "#", detail: String(error) }]);
-  }
-}
-
-function refusal(places: { pointer: string; detail: string }[]): EnqueueRefusedError {
-  return new EnqueueRefusedError(
-    places.map(({ pointer, detail }) => ({
-      path: pointer.split("/").slice(1).map(decodeURIComponent),
-      message: detail,
-    })),
-  );
-}
 
 export const reasonSchema = z
   .string()

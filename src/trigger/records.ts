@@ -91,13 +91,18 @@ async function readPages(
 
 type Body = { text?: string | undefined; base64?: string | undefined };
 
-/** A body may be hidden, or be something else than text; neither is a fault. */
+/** What QStash shows in place of a body that was published to be hidden. */
+const REDACTED = /^REDACTED\b/;
+
+/** A body may be hidden, or be something else than JSON, which ours are not; neither is a fault. */
 function readBody({ text, base64 }: Body): Pick<RecordedMessage, "message" | "isReadable"> {
+  let shown = "";
   try {
-    const { data } = messageSchema.safeParse(JSON.parse(text ?? decoded(base64 ?? "")));
+    shown = text ?? decoded(base64 ?? "");
+    const { data } = messageSchema.safeParse(JSON.parse(shown));
     return { message: data ?? null, isReadable: true };
   } catch {
-    return { message: null, isReadable: false };
+    return { message: null, isReadable: shown !== "" && !REDACTED.test(shown) };
   }
 }
 

@@ -1,10 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { resolve } from "node:path";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { serve } from "@hono/node-server";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
 import { defineJob } from "../../src/core/define-job.js";
 import { environmentOf } from "../support/cli.js";
@@ -69,6 +71,17 @@ test("a process reads its standard input, waits for the job without a warning, a
   expect(await exited, output.stderr).toBe(0);
   expect(JSON.parse(output.stdout)).toMatchObject({ status: "completed", result: "Hello Ada" });
   expect(output.stderr).toBe("");
+});
+
+test("a file is loaded by many requests at a time, without a warning", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "antrean-process-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const file = join(folder, "jobs.ndjson");
+  const line = JSON.stringify({ type: "test.echo", payload: 1, delaySeconds: 60 });
+  await writeFile(file, `${line}\n`.repeat(40));
+  const { output, exited } = start("jobs", "create", "--from", file, "--concurrency", "16");
+  expect(await exited, output.stderr).toBe(0);
+  expect(output).toEqual({ stdout: "", stderr: "40 accepted, 0 refused\n" });
 });
 
 test("SIGTERM ends a tail and a worker with success", async () => {

@@ -60,6 +60,13 @@ describe("jobs", () => {
     expect(jobs[0]?.priority).toBe(9);
   });
 
+  test("a payload that is not UTF-8 is refused, not sent with other letters", async () => {
+    const file = path.join(folder, "latin1.json");
+    await writeFile(file, Buffer.from('{"to":"Jos\u00e9"}', "latin1"));
+    const result = await cli(world, ["jobs", "create", "test.greet", "--file", file]);
+    expect(result).toMatchObject({ code: 2, stderr: expect.stringContaining("is not UTF-8") });
+  });
+
   test("a number that would change on the way is refused by the server, not rounded here", async () => {
     const payload = '{"to":"Ada","n":9007199254740993}';
     const result = await cli(world, ["jobs", "create", "test.greet", "--payload", payload]);
@@ -91,6 +98,14 @@ describe("jobs", () => {
     expect(all.stderr).toContain("more than 1");
     const filtered = await cli(world, ["jobs", "list", "--status", "dead_letter", "--json"]);
     expect(jsonOf(filtered)).toMatchObject([{ id: dead, status: "dead_letter" }]);
+  });
+
+  test("list shows the attempts of all lives, of as many as these can have", async () => {
+    const jobId = await createGreeting("nobody");
+    expect((await cli(world, ["jobs", "list"])).stdout).toMatch(/dead_letter +1\/8 /);
+    await cli(world, ["jobs", "replay", jobId]);
+    await world.qstash.deliverDue();
+    expect((await cli(world, ["jobs", "list"])).stdout).toMatch(/dead_letter +2\/9 /);
   });
 
   test("colours and a job's own text: neither reaches what is not a terminal's", async () => {
@@ -214,6 +229,20 @@ describe("a file of jobs", () => {
     expect(await countJobs()).toBe(2);
   });
 
+  test("ends a line at its line feed only, and says which lines are not UTF-8", async () => {
+    const file = path.join(folder, "encodings.ndjson");
+    const latin1 = Buffer.from(line("Jos\u00e9"), "latin1");
+    const texts = [`\uFEFF${line("a\u2028b")}\r\n`, latin1, "\n  \r\n", line("c")];
+    await writeFile(file, Buffer.concat(texts.map((each) => Buffer.from(each))));
+    const result = await cli(world, ["jobs", "create", "--from", file, "--concurrency", "1"]);
+    expect(result).toMatchObject({ code: 1, stdout: "" });
+    expect(result.stderr).toMatch(/2 accepted, 1 refused\n[\s\S]*line 2: it is not UTF-8\.\n$/);
+    const { rows } = await world.database.pg.query<{ to: string }>(
+      "select payload_json ->> 'to' as to from jobs order by created_at",
+    );
+    expect(rows.map(({ to }) => to)).toEqual(["a\u2028b", "c"]);
+  });
+
   test("stops at once when no line could be accepted", async () => {
     const file = await fileOf(["a", "b", "c"].map(line));
     const result = await cli(world, ["jobs", "create", "--from", file, "--concurrency", "1"], {
@@ -221,62 +250,5 @@ describe("a file of jobs", () => {
     });
     expect(result).toMatchObject({ code: 1, stderr: expect.stringContaining("forbidden") });
     expect(await countJobs()).toBe(0);
-  });
-});
-
-describe("usage and settings", () => {
-  test.each([
-    [["jobs"]],
-    [["jobs", "lst"]],
-    [["jobs", "list", "--limit", "0"]],
-    [["jobs", "list", "--status", "done"]],
-    [["jobs", "show"]],
-    [["effects", "settle", "id", "name", "--reason", "x"]],
-    [["setup", "--every", "7m"]],
-  ])("%j is wrong usage", async (argv) => {
-    expect(await cli(world, argv)).toMatchObject({ code: 2, stdout: "" });
-  });
-
-  test("help is on standard output, with examples", async () => {
-    const result = await cli(world, ["jobs", "create", "--help"]);
-    expect(result).toMatchObject({ code: 0, stderr: "" });
-    expect(result.stdout).toContain("jobs.ndjson");
-  });
-
-  test("flags win over the environment, the environment over the file", async () => {
-    const file = path.join(folder, "settings.env");
-    await writeFile(file, `ANTREAN_API_KEY="${KEYS.admin}"\n`);
-    const list = ["types", "list", "--json", "--env-file", file];
-    const unset = { env: { ANTREAN_API_KEY: undefined as unknown as string } };
-    expect((await cli(world, list, unset)).code).toBe(0);
-    expect((await cli(world, list, { env: { ANTREAN_API_KEY: "wrong-key-0000000" } })).code).toBe(
-      1,
-    );
-    const flag = ["--api-key", KEYS.acmeReader, ...list];
-    expect((await cli(world, flag, { env: { ANTREAN_API_KEY: "wrong" } })).code).toBe(0);
-    const missing = await cli(world, ["types", "list"], unset);
-    expect(missing).toMatchObject({ code: 2, stderr: expect.stringContaining("ANTREAN_API_KEY") });
-  });
-
-  test("an error names its code, detail, places and request; as JSON too", async () => {
-    const create = ["jobs", "create", "test.greet", "--payload", '{"to":""}'];
-    const text = await cli(world, create);
-    expect(text.stderr).toMatch(/validation_failed: .*\n +#\/payload\/to .*\n +request: \S+/);
-    const json = await cli(world, [...create, "--json"]);
-    expect(JSON.parse(json.stderr)).toMatchObject({
-      code: "validation_failed",
-      status: 422,
-      errors: [{ pointer: "#/payload/to" }],
-      requestId: expect.any(String),
-    });
-  });
-
-  test("after an answer that never came, the key to repeat with is named", async () => {
-    const result = await cli(world, ["jobs", "create", "test.greet", "--payload", '{"to":"x"}'], {
-      fetch: async () => {
-        throw new TypeError("fetch failed", { cause: new Error("connect ECONNREFUSED") });
-      },
-    });
-    expect(result.stderr).toMatch(/network_error.*ECONNREFUSED[\s\S]*--idempotency-key \S{36}/);
   });
 });

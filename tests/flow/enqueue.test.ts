@@ -88,6 +88,8 @@ describe("a job that could not be kept as code asks for it is refused before any
       { type: "test.dated", payload: { at: new Date(0) } },
     ],
     ["a priority of ten", "priority", { payload: 1, priority: 10 }],
+    ["a negative delay", "delaySeconds", { payload: 1, delaySeconds: -1 }],
+    ["an empty dedupe key", "dedupeKey", { payload: 1, dedupeKey: "" }],
     ["no attempts", "maxAttempts", { payload: 1, maxAttempts: 0 }],
     ["a delay that is no number", "delaySeconds", { payload: 1, delaySeconds: Number.NaN }],
     ["a delay of more than a year", "delaySeconds", { payload: 1, delaySeconds: 1e12 }],

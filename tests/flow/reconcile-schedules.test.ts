@@ -143,11 +143,15 @@ describe("for people", () => {
     expect(sound.stdout).toMatch(/✓ reconcile +the database and QStash agree/);
   });
 
-  test("a token of another account is said, and nothing is compared", async () => {
+  test("a token of another account or an address where nobody answers is said, and nothing is compared", async () => {
     const { world } = await setUp();
     const env = { QSTASH_TOKEN: "of-another-account-0" };
     const refused = await cli(world, ["reconcile"], { env });
     expect(refused).toMatchObject({ code: 1, stdout: "" });
     expect(refused.stderr).toContain("QStash refused");
+    const nobody = { QSTASH_URL: "http://127.0.0.1:9" };
+    const unanswered = await cli(world, ["reconcile"], { env: nobody });
+    expect(unanswered).toMatchObject({ code: 1, stdout: "" });
+    expect(unanswered.stderr).toContain("QSTASH_URL does not answer");
   });
 });

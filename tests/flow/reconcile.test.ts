@@ -143,6 +143,19 @@ describe("due jobs", () => {
     expect(await reconcile()).toMatchObject({ code: 0, differences: [] });
   });
 
+  test("are judged although somebody sent the processor what is no message of ours", async () => {
+    const { world, client, reconcile } = await setUpReconcile();
+    const jobId = await createAndDie(world);
+    await client.publish({ url: `${PUBLIC_URL}/api/process`, body: "are you there?", retries: 0 });
+    await world.qstash.deliverDue();
+    await world.advance(600);
+    const found = await reconcile();
+    expect(found.unjudged).toEqual([]);
+    expect(found.differences).toContainEqual(
+      expect.objectContaining({ kind: "lost_message", jobId }),
+    );
+  });
+
   test("are not judged where QStash's log does not show them", async () => {
     const { world, client, reconcile } = await setUpReconcile();
     await createAndDie(world);

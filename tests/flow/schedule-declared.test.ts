@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import { defineJob, type JobDefinition } from "../../src/core/define-job.js";
 import { planSchedules } from "../../src/engine/plan-schedules.js";
+import type { ScheduleView } from "../../src/engine/view-schedule.js";
 import { portsOver, slotJobs } from "../support/schedules.js";
 import { storeOver } from "../support/store.js";
 import { KEYS, type World, worldForTest } from "../support/world.js";
@@ -64,6 +65,18 @@ test("a deployment that changes or drops the declaration changes or drops the sc
   expect((await read(world)).status).toBe(404);
 });
 
+test("a changed declaration does not forget when its schedule last ran", async () => {
+  const world = await worldForTest({ jobs: [digest("*/5 * * * *")] });
+  const store = storeOver(world.database);
+  await planSchedules(portsOver(store, digest("*/5 * * * *")), 500);
+  await world.advance(600);
+  const lastRunAt = async () => ((await (await read(world)).json()) as ScheduleView).lastRunAt;
+  const before = await lastRunAt();
+  expect(before).not.toBeNull();
+  await planSchedules(portsOver(store, digest("0 0 1 1 *")), 500);
+  expect(await lastRunAt()).toBe(before);
+});
+
 test("two deployments' first sweeps at once apply a declaration once", async () => {
   const world = await worldForTest({ jobs: [digest()] });
   const store = storeOver(world.database);
@@ -82,10 +95,18 @@ test("a declaration that cannot be accepted is logged, and the others go on", as
     schedule: { cron: "*/5 * * * *" },
     run: () => null,
   });
-  const world = await worldForTest({ jobs: [digest("0 0 30 2 *"), good] });
+  const unkept = defineJob({
+    type: "test.unkept",
+    payload: z.object({ of: z.string() }),
+    schedule: { cron: "*/5 * * * *", payload: { of: "\u0000" } },
+    run: () => null,
+  });
+  const world = await worldForTest({ jobs: [digest("0 0 30 2 *"), unkept, good] });
   expect(await world.sweep()).toMatchObject({ failedSteps: [] });
   expect((await slotJobs(world)).length).toBeGreaterThanOrEqual(5);
-  expect(world.logs).toContainEqual(
-    expect.objectContaining({ event: "sweep_step_failed", type: "test.digest" }),
-  );
+  for (const type of ["test.digest", "test.unkept"]) {
+    expect(world.logs).toContainEqual(
+      expect.objectContaining({ event: "sweep_step_failed", type }),
+    );
+  }
 });

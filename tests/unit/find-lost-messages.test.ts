@@ -30,6 +30,7 @@ interface Sides {
   created?: RecordedMessage[];
   canceled?: RecordedMessage[];
   completeSinceMs?: number;
+  canceledSinceMs?: number;
 }
 
 const find = (sides: Sides) =>
@@ -43,7 +44,8 @@ const find = (sides: Sides) =>
       logged: async (state: string, sinceMs: number) => ({
         messages:
           { CREATED: sides.created, CANCELED: sides.canceled }[state] ?? ([] as RecordedMessage[]),
-        completeSinceMs: sides.completeSinceMs ?? sinceMs,
+        completeSinceMs:
+          { CREATED: sides.completeSinceMs, CANCELED: sides.canceledSinceMs }[state] ?? sinceMs,
       }),
     },
     settings: { sweepMaxSeconds: 20 },
@@ -76,4 +78,11 @@ test("jobs whose message would be in the unread part of the log are not judged, 
   const found = await find({ due, completeSinceMs: NOW_MS - 2 * HOUR_MS });
   expect(found.differences.map(({ jobId }) => jobId)).toEqual(["new"]);
   expect(found.unjudged).toEqual([expect.stringContaining("messages of 1 due jobs")]);
+});
+
+test("a list of cancelled messages that was too long to read is said to be", async () => {
+  const due = [job("a", 1)];
+  const found = await find({ due, created: [message("a", 1)], canceledSinceMs: NOW_MS });
+  expect(found.differences).toEqual([]);
+  expect(found.unjudged).toEqual([expect.stringContaining("more messages than were read")]);
 });

@@ -22,8 +22,10 @@ interface CreateOptions {
   wait?: boolean;
   from?: string;
   keyPrefix?: string;
-  concurrency: number;
+  concurrency?: number;
 }
+
+const CONCURRENCY = 8;
 
 const EXAMPLES = `
 Examples:
@@ -51,7 +53,11 @@ export function addCreate(jobs: Command, action: Action): void {
     .option("--wait", "until it has ended; exit code 1 unless it completed")
     .option("--from <file>", "create a job for each line of this file")
     .option("--key-prefix <text>", "with --from: stands for the file in place of its name")
-    .option("--concurrency <count>", "with --from: requests at a time", wholeNumber(1, 50), 8)
+    .option(
+      "--concurrency <count>",
+      "with --from: requests at a time (default: 8)",
+      wholeNumber(1, 50),
+    )
     .addHelpText("after", EXAMPLES)
     .action(action(createJobs));
 }
@@ -61,14 +67,24 @@ async function createJobs(
   type: string | undefined,
   options: CreateOptions,
 ): Promise<void> {
-  const { from, keyPrefix, concurrency } = options;
+  const { from, keyPrefix, concurrency, ...ofOne } = options;
   if (from !== undefined) {
     if (type !== undefined) throw new UsageError("With --from, each line names its own type.");
-    return loadJobs(session, { file: from, keyPrefix, concurrency });
+    // Nobody should believe that what is on each line was overruled.
+    const [unfit] = Object.keys(ofOne);
+    if (unfit) throw new UsageError(`${flagOf(unfit)} does not go with --from.`);
+    return loadJobs(session, { file: from, keyPrefix, concurrency: concurrency ?? CONCURRENCY });
   }
   if (type === undefined) throw new UsageError("Name the job's type, or a file with --from.");
+  if (keyPrefix !== undefined || concurrency !== undefined) {
+    throw new UsageError("--key-prefix and --concurrency go with --from.");
+  }
   await createOne(session, type, options);
 }
+
+/** `maxAttempts` is the option `--max-attempts`. */
+const flagOf = (name: string): string =>
+  `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 async function createOne(session: Session, type: string, options: CreateOptions): Promise<void> {
   const { client, call, signal } = session.api();

@@ -38,7 +38,8 @@ async function settle(
   if (notDone && result !== undefined) throw new UsageError("--result goes with --done.");
   const path = `/api/jobs/${encodeURIComponent(jobId)}/effects/${encodeURIComponent(effect)}/settle`;
   const members = { outcome: done ? "done" : "not_done", reason };
-  const body = withJson(members, "result", result && checkJson(result, "--result"));
+  const resultText = result === undefined ? undefined : checkJson(result, "--result");
+  const body = withJson(members, "result", resultText);
   const answer = await session.api().call<{ outcome: string }>({ method: "POST", path, body });
   session.show(answer, ({ outcome }) => `${jobId} ${effect}: ${outcome}\n`);
 }

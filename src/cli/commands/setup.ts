@@ -14,7 +14,7 @@ export function addSetup(program: Command, action: Action): void {
     .option("--every <interval>", "1m, 5m, 15m, 1h …; what divides an hour or a day", "15m")
     .addHelpText(
       "after",
-      "\nUses PUBLIC_URL, QSTASH_URL and QSTASH_TOKEN; to repeat it changes nothing.\n" +
+      "\nUses the deployment's own environment; to repeat it changes nothing.\n" +
         "A sweep every 5 minutes keeps a free Neon database awake all month.",
     )
     .action(action(setUp));

@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { DECLARED_TENANT, type Recurrence } from "../../core/schedule.js";
 import type { Database } from "../client.js";
-import { declaredRows, isDeclared, planFromNow } from "../schedule-rows.js";
+import { declaredRows, isDeclared, lastRunAt, planFromNow } from "../schedule-rows.js";
 
 /**
  * Makes the declared schedules those of a deployment: new ones, changed ones, and no others.
@@ -34,7 +34,8 @@ from ${declaredRows(declared)} order by d.type
 on conflict (tenant, name) do update set
   cron = excluded.cron, time_zone = excluded.time_zone, payload_json = excluded.payload_json,
   missed_run_policy = excluded.missed_run_policy, enabled = true, revision = s.revision + 1,
-  plan_from = excluded.plan_from, planned_slots = '{}', updated_at = now()
+  plan_from = excluded.plan_from, last_run_at = ${lastRunAt(sql`s`)}, planned_slots = '{}',
+  updated_at = now()
 where not (s.enabled and s.cron = excluded.cron and s.time_zone = excluded.time_zone
   and s.payload_json = excluded.payload_json and s.missed_run_policy = excluded.missed_run_policy)`;
 }
