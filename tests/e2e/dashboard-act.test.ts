@@ -100,6 +100,8 @@ describe("dead letters", () => {
     await press(page, page.locator(`main a[href$="/jobs/${jobId}"]`));
     await page.waitForURL(`**/jobs/${jobId}`);
     await press(page, page.locator("summary", { hasText: "Replay" }));
+    // Past the corrected payload, which stays empty.
+    await page.keyboard.press("Tab");
     await page.keyboard.press("Tab");
     await page.keyboard.type("from the keyboard");
     await press(page, page.getByRole("button", { name: "Replay" }));
