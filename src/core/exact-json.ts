@@ -1,6 +1,7 @@
 /** JSON that survives the way through JavaScript, jsonb and back, or is refused with its place. */
 
 import type { Json } from "./job.js";
+import { type PlainNames, restoreNames, withPlainNames } from "./parse-json.js";
 
 /** Deeper nesting is no payload; hashing and storing recurse, so there must be a bound. */
 export const JSON_DEPTH_MAX = 64;
@@ -54,17 +55,21 @@ export function parseExactJson(text: string, depthMax: number): ParsedJson {
   }
   const excess = excessOf(text, depthMax);
   if (excess) return { ok: true, value: null, faults: [{ pointer: "#", detail: excess }] };
+  const plain = withPlainNames(text);
+  const { names } = plain;
+  if (names.size > 0) value = JSON.parse(plain.text) as Json;
   const mayBeInexact = MAYBE_INEXACT.test(text);
   const { root, inexact } =
-    mayBeInexact && GIVES_SOURCE ? inexactNumbers(text) : { root: value, inexact: new Map() };
+    mayBeInexact && GIVES_SOURCE ? inexactNumbers(plain.text) : { root: value, inexact: new Map() };
   const faults: JsonFault[] = [];
   const placeless = mayBeInexact && !GIVES_SOURCE ? inexactNumberIn(text) : undefined;
   if (placeless !== undefined) faults.push({ pointer: "#", detail: numberFault(placeless) });
-  if (inexact.size > 0 || MAYBE_UNSTORABLE.test(text)) collectFaults(root, [], inexact, faults);
+  if (inexact.size > 0 || MAYBE_UNSTORABLE.test(text))
+    collectFaults(root, [], { inexact, names }, faults);
   if (GIVES_SOURCE && typeof value === "number" && !isExactNumber(text.trim())) {
     faults.push({ pointer: "#", detail: numberFault(text.trim()) });
   }
-  return { ok: true, value, faults };
+  return { ok: true, value: restoreNames(value, names), faults };
 }
 
 /** Node 20 does not hand the source text of a number to a reviver; then its place is not known. */
@@ -152,22 +157,28 @@ function excessOf(text: string, depthMax: number): string | undefined {
 }
 
 /** Walks a value with one path that grows and shrinks; a pointer is written only for a fault. */
-function collectFaults(value: Json, path: string[], inexact: Inexact, faults: JsonFault[]): void {
+function collectFaults(
+  value: Json,
+  path: string[],
+  known: { inexact: Inexact; names: PlainNames["names"] },
+  faults: JsonFault[],
+): void {
   if (typeof value === "string") {
     const detail = textFault(value);
     if (detail) faults.push({ pointer: pointerOf(path), detail });
   }
   if (typeof value !== "object" || value === null) return;
-  const sources = inexact.get(value);
-  for (const [name, member] of Object.entries(value)) {
+  const sources = known.inexact.get(value);
+  for (const [plainName, member] of Object.entries(value)) {
     if (faults.length >= FAULTS_MAX) return;
+    const name = known.names.get(plainName) ?? plainName;
     path.push(name);
     const nameFault = Array.isArray(value) ? undefined : textFault(name);
     if (nameFault) faults.push({ pointer: pointerOf(path), detail: `member name: ${nameFault}` });
-    const source = sources?.get(name);
+    const source = sources?.get(plainName);
     if (source !== undefined)
       faults.push({ pointer: pointerOf(path), detail: numberFault(source) });
-    collectFaults(member, path, inexact, faults);
+    collectFaults(member, path, known, faults);
     path.pop();
   }
 }

@@ -1,6 +1,7 @@
 /** Values of handlers on their way into jsonb. */
 
 import { type Json, RESULT_BYTES_MAX } from "../core/job.js";
+import { restoreNames, withPlainNames } from "../core/parse-json.js";
 
 /** Why a value is not stored; null when it is. */
 export type Omitted = "too_large" | "too_deep" | "not_json" | null;
@@ -32,10 +33,11 @@ export function storableJson(
     return { value: null, omitted: "too_large" };
   // jsonb refuses NUL and lone surrogates, which JSON.stringify writes as these escapes.
   if (/(^|[^\\])(\\\\)*\\u(0000|d[89a-f])/i.test(text)) return { value: null, omitted: "not_json" };
-  const stored = JSON.parse(text) as Json;
+  const plain = withPlainNames(text);
+  const stored = JSON.parse(plain.text) as Json;
   return isTooDeep(stored)
     ? { value: null, omitted: "too_deep" }
-    : { value: stored, omitted: null };
+    : { value: restoreNames(stored, plain.names), omitted: null };
 }
 
 /** Goes level by level, so that depth costs no stack here either. */

@@ -7,6 +7,7 @@
 
 import { NeonDbError, neon, neonConfig, types } from "@neondatabase/serverless";
 import type { SQL } from "drizzle-orm";
+import { parseJson } from "../core/parse-json.js";
 import { StoreRequestTooLargeError, StoreUnavailableError } from "../core/ports.js";
 import { isOutage, isRepeatable, pgRefusalOf, StatementRefusedError } from "./pg-error.js";
 import { toQuery } from "./to-query.js";
@@ -74,10 +75,12 @@ export function createDatabase(options: DatabaseOptions): Database {
 /** timestamp, timestamptz, date: as text, since a `Date` would lose the microseconds. */
 const TEXT_TYPES = [1114, 1184, 1082];
 
-const getTypeParser = ((oid: number, format?: "text") =>
-  TEXT_TYPES.includes(oid)
-    ? (text: string) => text
-    : types.getTypeParser(oid, format)) as typeof types.getTypeParser;
+const JSONB_TYPE = 3802;
+
+const getTypeParser = ((oid: number, format?: "text") => {
+  if (TEXT_TYPES.includes(oid)) return (text: string) => text;
+  return oid === JSONB_TYPE ? parseJson : types.getTypeParser(oid, format);
+}) as typeof types.getTypeParser;
 
 /** Sends the calls for a database to another endpoint than the one that its host name gives. */
 export function configureEndpoint(databaseUrl: string, databaseHttpUrl: string | undefined): void {

@@ -7,6 +7,7 @@ import { type Antrean, compose, composeReconciler, type Reconciler } from "../..
 import { type Environment, readConfig } from "../../src/config.js";
 import type { JobDefinition, Registry } from "../../src/core/define-job.js";
 import type { Job, Json } from "../../src/core/job.js";
+import { parseJson } from "../../src/core/parse-json.js";
 import { createTestDatabase, type TestDatabase } from "./database.js";
 import { heldToDocument } from "./documented.js";
 import { type FaultyPorts, faultyPorts, InstanceDiedError } from "./faulty.js";
@@ -185,7 +186,8 @@ function requestsTo(current: () => Instance): Pick<World, "request" | "create" |
     async job(jobId) {
       const response = await request("GET", `/api/jobs/${jobId}`, { secret: KEYS.admin });
       expect(response.status).toBe(200);
-      return (await response.json()) as Job;
+      // Not by the response itself, whose JSON.parse may take one name for another.
+      return parseJson(await response.text()) as unknown as Job;
     },
     async sweep(instance) {
       const response = await request("POST", "/api/sweep", { secret: CRON_SECRET, instance });
