@@ -28,6 +28,7 @@ interface Outcome {
 type Watched = Scene & { answer: { jobId: string; deduplicated: boolean; replayed: boolean } };
 
 const POLL_MS = 250;
+const PORT_ATTEMPTS = 5;
 const SECONDS_MAX = 60;
 const TERMINAL = ["completed", "dead_letter", "cancelled"];
 
@@ -74,13 +75,21 @@ async function play(url: string, all: Scene[]): Promise<void> {
 /** Starts the application on a free port; it must know its own address before it listens. */
 async function serve(stack: Stack): Promise<{ url: string; stop: () => Promise<void> }> {
   const { startNode } = await import("../src/entry/node.js");
-  const probe = createServer();
-  const port = await listen(probe, { port: 0, service: "the demonstration's API" });
-  await close(probe);
-  const url = `http://127.0.0.1:${port}`;
-  const env = { ...stack.env, HOST: "127.0.0.1", PORT: String(port), PUBLIC_URL: url };
-  const server = await startNode(env, { writeLog: () => {} });
-  return { url, stop: () => server.stop(2) };
+  for (let attempt = 1; ; attempt += 1) {
+    const probe = createServer();
+    const port = await listen(probe, { port: 0, service: "the demonstration's API" });
+    await close(probe);
+    const url = `http://127.0.0.1:${port}`;
+    const env = { ...stack.env, HOST: "127.0.0.1", PORT: String(port), PUBLIC_URL: url };
+    try {
+      const server = await startNode(env, { writeLog: () => {} });
+      return { url, stop: () => server.stop(2) };
+    } catch (error) {
+      // Somebody else's outgoing connection may have got it meanwhile.
+      const isTaken = (error as NodeJS.ErrnoException).code === "EADDRINUSE";
+      if (!isTaken || attempt === PORT_ATTEMPTS) throw error;
+    }
+  }
 }
 
 function scenes(target: string): Scene[] {

@@ -34,14 +34,20 @@ export function openSessions(databaseUrl: string, options: SessionOptions): Sess
     async run(work, signal) {
       const client = await checkOut(pool);
       const stopCancelling = cancelOnAbort(signal, () => cancel(client.processID));
+      let succeeded = false;
       try {
         signal.throwIfAborted();
         const run = (statement: Statement) => runStatement(client, statement, options.keepsState);
-        return work.begin ? await runBatch(client, work, run, signal) : await runSingle(work, run);
+        const results = await (work.begin
+          ? runBatch(client, work, run, signal)
+          : runSingle(work, run));
+        succeeded = true;
+        return results;
       } finally {
         await stopCancelling();
         // A late cancellation must not hit the next request, so an aborted session is not used again.
-        const clean = !signal.aborted && (options.keepsState || (await reset(client)));
+        // A session that failed may be lost.
+        const clean = !signal.aborted && (options.keepsState ? succeeded : await reset(client));
         client.release(!clean);
       }
     },

@@ -78,8 +78,8 @@ test("every taken port is named with the variable that moves it", async () => {
 });
 
 test("the demonstration runs unattended to its end and shows every kind of outcome", async () => {
-  const { stdout, code } = await runToEnd("dev/demo.ts", {});
-  expect(code).toBe(0);
+  const { stdout, stderr, code } = await runToEnd("dev/demo.ts", {});
+  expect(code, stderr).toBe(0);
   for (const scene of ["completed", "retried, then completed", "dead-lettered", "delayed by 4 s"]) {
     expect(stdout).toContain(scene);
   }
