@@ -38,6 +38,8 @@ export default defineConfig({
       test: {
         name,
         isolate: false,
+        // Node's default young generation is collected so often that it costs 6 % of a run.
+        execArgv: ["--min-semi-space-size=16", "--max-semi-space-size=64"],
         include: tiers.map((tier) => `tests/${tier}/**/*.test.ts`),
         // Bounds for a machine that is busy with other things; nothing waits for them.
         testTimeout: 90_000,
