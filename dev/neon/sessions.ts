@@ -13,8 +13,8 @@ export interface Sessions {
 export interface SessionOptions {
   maxConnections: number;
   /**
-   * Sessions keep what they have parsed, planned and set, which saves two thirds of Postgres's work
-   * where the same few statements run over and over, as in tests. Neon keeps nothing.
+   * Sessions keep what they have parsed, planned, set and begun, which saves two thirds of Postgres's
+   * work where the same few statements run over and over, as in tests. Neon keeps nothing.
    */
   keepsState: boolean;
 }

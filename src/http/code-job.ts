@@ -37,8 +37,12 @@ function jsonOf(job: JobRequest): string {
 function refusal(places: { pointer: string; detail: string }[]): EnqueueRefusedError {
   return new EnqueueRefusedError(
     places.map(({ pointer, detail }) => ({
-      path: pointer.split("/").slice(1).map(decodeURIComponent),
+      path: pointer.split("/").slice(1).map(nameOf),
       message: detail,
     })),
   );
 }
+
+/** Undoes what `pointerToken` does. */
+const nameOf = (token: string): string =>
+  decodeURIComponent(token).replaceAll("~1", "/").replaceAll("~0", "~");

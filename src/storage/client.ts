@@ -59,10 +59,11 @@ export function createDatabase(options: DatabaseOptions): Database {
       return AbortSignal.timeout(options.timeoutSeconds * 1000);
     },
   };
-  const driver = neon(options.databaseUrl, { fetchOptions, types: { getTypeParser } });
+  const driver = neon(options.databaseUrl, { fetchOptions });
   const query = (statement: SQL) => {
     const { sql, params } = toQuery(statement);
-    return driver.query(sql, params);
+    // With each query: the driver takes the option for all of them too, and goes by its own types.
+    return driver.query(sql, params, { types: { getTypeParser } });
   };
   // Casts: a statement's file knows the rows that it asks for.
   return {

@@ -78,6 +78,7 @@ describe("a job that could not be kept as code asks for it is refused before any
     ["NaN", "total is NaN", { payload: { total: Number.NaN } }],
     ["Infinity", "0 is Infinity", { payload: [Number.POSITIVE_INFINITY] }],
     ["NUL", "payload.größe", { payload: { größe: "a\u0000b" } }],
+    ["NUL under a name with a slash", "payload.a/b~c", { payload: { "a/b~c": "\u0000" } }],
     ["a lone surrogate", "payload", { payload: "\ud800" }],
     ["a bigint", "BigInt", { payload: 1n }],
     ["a cycle", "circular", { payload: cyclic }],

@@ -8,7 +8,7 @@ import { type Draft, draftArb, type Known, requestOf } from "../support/fuzz-req
 import { createWorld, KEYS, type World } from "../support/world.js";
 
 /** `FUZZ_REQUESTS=100000 FUZZ_SEED=7 npm test -- tests/flow/fuzz` looks longer, and elsewhere. */
-const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 600);
+const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 800);
 const SEED = Number(process.env.FUZZ_SEED ?? 1);
 const TIMEOUT_MS = 60_000 + REQUESTS * 60;
 

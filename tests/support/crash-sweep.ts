@@ -22,11 +22,11 @@ const HOUSEKEEPING = new Set([
 ]);
 /** Later than most calls of any scenario; a fault beyond the last call strikes nothing. */
 const LATE_CALL = 20;
-const OTHER_FAULT_EVERY = 6;
+const OTHER_FAULT_EVERY = 3;
 const TIMEOUT_MS = 120_000;
 
 /**
- * The faults tried at a call: a crash, before its work or after, in turn, and at every sixth call one
+ * The faults tried at a call: a crash, before its work or after, in turn, and at every third call one
  * of the four others, so that the whole stays within the time of `npm test`. CRASH_FAULTS=all tries
  * every fault at every call.
  */
@@ -34,8 +34,8 @@ function faultsAt(number: number): readonly PointFault[] {
   if (process.env.CRASH_FAULTS === "all") return POINT_FAULTS;
   const others = POINT_FAULTS.filter((fault) => !fault.startsWith("crash"));
   const other =
-    number % OTHER_FAULT_EVERY === 3
-      ? others[Math.floor(number / OTHER_FAULT_EVERY) % others.length]
+    number % OTHER_FAULT_EVERY === 0
+      ? others[(number / OTHER_FAULT_EVERY) % others.length]
       : undefined;
   return [number % 2 === 0 ? "crash_before" : "crash_after", ...(other ? [other] : [])];
 }
