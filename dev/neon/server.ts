@@ -19,15 +19,20 @@ export interface NeonStandIn {
   close(): Promise<void>;
 }
 
-/** Starts the stand-in; whatever database a request names, it is run in the one given here. */
+/**
+ * Starts the stand-in; whatever database a request names, it is run in the one given here.
+ *
+ * @param options.sessions of somebody who closes them: they outlive the stand-in
+ */
 export async function startNeon(options: {
   databaseUrl: string;
   port?: number;
   maxConnections?: number;
-  keepsState?: boolean;
+  sessions?: Sessions;
 }): Promise<NeonStandIn> {
-  const { maxConnections = DEFAULT_MAX_CONNECTIONS, keepsState = false } = options;
-  const sessions = openSessions(options.databaseUrl, { maxConnections, keepsState });
+  const { databaseUrl, maxConnections = DEFAULT_MAX_CONNECTIONS } = options;
+  const sessions =
+    options.sessions ?? openSessions(databaseUrl, { maxConnections, keepsState: false });
   const faults = new FaultSwitch();
   const underWay = new Set<Promise<void>>();
   const server = createServer((request, response) => {
@@ -52,7 +57,7 @@ export async function startNeon(options: {
       // Closing the connections aborts the requests, so that none waits for its lock for ever.
       await close(server);
       await Promise.all(underWay);
-      await sessions.close();
+      if (sessions !== options.sessions) await sessions.close();
     },
   };
   return neon;

@@ -61,8 +61,10 @@ type Session = pg.PoolClient & { processID: number };
 
 function openPool(databaseUrl: string, max: number, keepsState: boolean): pg.Pool {
   // Otherwise Postgres plans the first five runs of a statement for their values, each anew.
-  const options = keepsState ? "-c plan_cache_mode=force_generic_plan" : undefined;
-  const pool = new pg.Pool({ connectionString: databaseUrl, max, options });
+  const options = keepsState
+    ? { options: "-c plan_cache_mode=force_generic_plan", idleTimeoutMillis: 0 }
+    : {};
+  const pool = new pg.Pool({ connectionString: databaseUrl, max, ...options });
   // The pool drops an idle session whose server went away; unheard, the event would end the process.
   pool.on("error", () => {});
   // A session in use reports its loss by the query that was under way.

@@ -10,7 +10,7 @@ import { readHistory } from "../../src/storage/sql/read-history.js";
 import { readRecent } from "../../src/storage/sql/read-recent.js";
 import { readStats } from "../../src/storage/sql/read-stats.js";
 import { readTimeline } from "../../src/storage/sql/read-timeline.js";
-import { createTestDatabase, type TestDatabase } from "../support/database.js";
+import { type TestDatabase, takeTestDatabase } from "../support/database.js";
 
 // Both bounds are smaller than the application's, so that a table is already large that is quick to
 // fill: what is shown is that they bound what is read.
@@ -40,7 +40,7 @@ let doneJobId: string;
 let middle: ListPosition;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
+  database = await takeTestDatabase();
   client = await database.pg.connect();
   await client.query("set statement_timeout = 0");
   ({ doneJobId } = await fill(client, mixed(ROWS)));
@@ -62,7 +62,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   client?.release();
-  await database?.drop();
+  await database?.release();
 });
 
 describe.each([

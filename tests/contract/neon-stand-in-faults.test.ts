@@ -5,7 +5,7 @@ import { neon, neonConfig } from "@neondatabase/serverless";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startNeon } from "../../dev/neon/server.js";
 import { startPostgres } from "../../dev/postgres/embedded.js";
-import { createTestDatabase, type TestDatabase } from "../support/database.js";
+import { type TestDatabase, takeTestDatabase } from "../support/database.js";
 
 const CONNECTION_STRING = "postgres://nobody:secret@nowhere.invalid/nothing";
 const sql = neon(CONNECTION_STRING);
@@ -14,7 +14,7 @@ const BROKEN = "Error connecting to database";
 let database: TestDatabase;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
+  database = await takeTestDatabase();
   await database.pg.query("create table things (id int primary key, name text not null)");
 });
 beforeEach(async () => {
@@ -24,7 +24,7 @@ beforeEach(async () => {
 afterEach(() => {
   database.neon.setFault(null);
 });
-afterAll(() => database.drop());
+afterAll(() => database.release());
 
 async function nameOf(id: number): Promise<string> {
   const { rows } = await database.pg.query("select name from things where id = $1", [id]);
@@ -187,7 +187,8 @@ describe("a database that goes away", () => {
     const failed = expect(renamed).rejects.toMatchObject({ code: "57P01" });
     await database.lockWaiters(1);
     await database.pg.query(
-      "select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock'",
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and wait_event_type = 'Lock'`,
     );
     await failed;
     await holder.query("rollback");

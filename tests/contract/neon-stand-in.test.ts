@@ -13,7 +13,7 @@ import {
   test,
 } from "vitest";
 import { type NeonStandIn, startNeon } from "../../dev/neon/server.js";
-import { createTestDatabase, type TestDatabase } from "../support/database.js";
+import { type TestDatabase, takeTestDatabase } from "../support/database.js";
 
 // Neither host, nor user, nor database of it exist.
 const CONNECTION_STRING = "postgres://nobody:secret@nowhere.invalid/nothing";
@@ -26,18 +26,24 @@ const things = pgTable("things", {
 });
 
 let database: TestDatabase;
+/** As the local mode has it; that of other tests is spared the work of forgetting. */
+let shared: NeonStandIn;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
+  database = await takeTestDatabase();
+  shared = await startNeon({ databaseUrl: database.url });
   await database.pg.query("create table things (id int primary key, name text not null)");
 });
 beforeEach(async () => {
-  neonConfig.fetchEndpoint = database.neon.endpoint;
-  database.neon.requests = 0;
+  neonConfig.fetchEndpoint = shared.endpoint;
+  shared.requests = 0;
   await database.pg.query("truncate things; insert into things values (1, 'one'), (2, 'two')");
 });
-afterEach(() => void database.neon.setFault(null));
-afterAll(() => database.drop());
+afterEach(() => void shared.setFault(null));
+afterAll(async () => {
+  await shared.close();
+  await database.release();
+});
 
 async function withStandIn(
   options: { maxConnections: number },
@@ -53,7 +59,7 @@ async function withStandIn(
 }
 
 function post(body: string, headers: Record<string, string> = {}): Promise<Response> {
-  return fetch(database.neon.endpoint, { method: "POST", body, headers });
+  return fetch(shared.endpoint, { method: "POST", body, headers });
 }
 
 async function nameOf(id: number): Promise<string> {
@@ -148,8 +154,8 @@ describe("errors", () => {
     }
     const headers = { "Neon-Batch-Isolation-Level": "Sometimes" };
     expect((await post('{"queries":[]}', headers)).status).toBe(400);
-    expect((await fetch(new URL("/", database.neon.endpoint))).status).toBe(404);
-    expect(database.neon.requests).toBe(0);
+    expect((await fetch(new URL("/", shared.endpoint))).status).toBe(404);
+    expect(shared.requests).toBe(0);
   });
 
   test("a body of more than 10 MiB is refused", async () => {
@@ -169,7 +175,7 @@ describe("batches", () => {
     ]);
     expect(renamed).toHaveLength(2);
     expect(before).toEqual(after);
-    expect(database.neon.requests).toBe(1);
+    expect(shared.requests).toBe(1);
   });
 
   test("a batch that fails changes nothing and gives its SQLSTATE", async () => {
@@ -210,7 +216,8 @@ describe("sessions", () => {
       ]);
       const { rows } = await sql`select current_setting('application_name') as name,
         (select count(*)::int from things) as things,
-        (select count(*)::int from pg_locks where locktype = 'advisory') as locks`;
+        (select count(*)::int from pg_locks
+         where locktype = 'advisory' and pid = pg_backend_pid()) as locks`;
       expect(rows).toEqual([{ name: "", things: 2, locks: 0 }]);
     });
   });

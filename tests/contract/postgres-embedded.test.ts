@@ -10,7 +10,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 
 import { close, listen } from "../../dev/listen.js";
 import { createDatabase, dropDatabase, withClient } from "../../dev/postgres/database.js";
 import { type EmbeddedPostgres, startPostgres } from "../../dev/postgres/embedded.js";
-import { createTestDatabase, type TestDatabase } from "../support/database.js";
+import { type TestDatabase, takeTestDatabase } from "../support/database.js";
 
 async function query<Row>(url: string, sql: string): Promise<Row[]> {
   return withClient(url, async (client) => (await client.query(sql)).rows);
@@ -151,12 +151,12 @@ describe("the clock of a test database", () => {
   let database: TestDatabase;
 
   beforeEach(async () => {
-    database = await createTestDatabase();
-    return () => database.drop();
+    database = await takeTestDatabase();
+    return () => database.release();
   });
 
   test("advance moves now() and column defaults, in every session, and no other database's", async () => {
-    const other = await createTestDatabase();
+    const other = await takeTestDatabase();
     const { rows: before } = await database.pg.query("select now() as at");
     await database.pg.query("create table stamped (id int, at timestamptz default now())");
     await database.advance(3600);
@@ -171,7 +171,7 @@ describe("the clock of a test database", () => {
     expect(rows[0].seconds).toBeGreaterThanOrEqual(3600.4);
     const { rows: elsewhere } = await other.pg.query("select now() = pg_catalog.now() as same");
     expect(elsewhere).toEqual([{ same: true }]);
-    await other.drop();
+    await other.release();
   });
 
   test("a comparison with now() still uses an index", async () => {

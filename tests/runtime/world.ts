@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { expect } from "vitest";
 import { type Qstash, startQstash } from "../../dev/qstash/start.js";
-import { createTestDatabase, type TestDatabase } from "../support/database.js";
+import { type TestDatabase, takeTestDatabase } from "../support/database.js";
 import { startTarget, type Target } from "../support/outbound.js";
 
 /** An entry as its platform calls it. */
@@ -33,7 +33,7 @@ export async function startWorld(
   call: () => Call,
   answer: Parameters<typeof startTarget>[0] = sayThanks,
 ): Promise<World> {
-  const database = await createTestDatabase();
+  const database = await takeTestDatabase();
   const qstash = await startQstash({ mode: "manual", deliver: (request) => call()(request) });
   const target = await startTarget(answer);
   const keys = qstash.keys();
@@ -55,7 +55,7 @@ export async function startWorld(
     },
     async close() {
       await Promise.all([qstash.close(), target[Symbol.asyncDispose]()]);
-      await database.drop();
+      await database.release();
     },
   };
 }

@@ -15,6 +15,10 @@ const ARGUMENTS = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
+  // One site by one visitor: processes that keep sites apart cost a sixth of these tests.
+  "--in-process-gpu",
+  "--renderer-process-limit=1",
+  "--disable-site-isolation-trials",
 ];
 const IMAGES = path.resolve(import.meta.dirname, "../../docs/images");
 /** Only a bound: what a page does not show by then it never will. */
@@ -33,7 +37,7 @@ export type SessionOptions = NonNullable<Parameters<Browser["newContext"]>[0]>;
 /** Starts the installed Chromium, with a fresh profile that ends with it. */
 export async function startBrowser(): Promise<Browser> {
   const executablePath = findChromium();
-  if (!executablePath) throw new Error("Chromium is missing: install the package chromium");
+  if (!executablePath) throw new Error("Chromium is missing: install chromium-headless-shell");
   return chromium.launch({ executablePath, headless: true, args: ARGUMENTS });
 }
 

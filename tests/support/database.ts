@@ -2,9 +2,12 @@ import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { expect, inject } from "vitest";
 import { type NeonStandIn, startNeon } from "../../dev/neon/server.js";
+import { openSessions, type Sessions } from "../../dev/neon/sessions.js";
 import { createDatabase, dropDatabase, withClient } from "../../dev/postgres/database.js";
-import { TEMPLATE } from "./template.js";
+import { FINGERPRINT, TEMPLATE } from "./template.js";
 
+/** As many as Neon would open for us is more than tests need, and each has to learn the catalogs. */
+const SESSIONS_MAX = 20;
 const COPY_ATTEMPTS = 5;
 const TRUNCATED_FROM_BYTES = 64 * 1024;
 const OBJECT_IN_USE = "55006";
@@ -22,20 +25,32 @@ export interface TestDatabase {
   lockWaiters(count: number): Promise<void>;
   /** Copies the database as it is now; what it gives puts that state back, as often as one likes. */
   backUp(): Promise<() => Promise<void>>;
-  drop(): Promise<void>;
+  /** Gives it back; whatever still wants something of it finds its way closed. */
+  release(): Promise<void>;
 }
 
-/** Makes a fresh database from the template, with a Neon stand-in in front of it. */
-export async function createTestDatabase(): Promise<TestDatabase> {
+/** What of a test database outlives the tests that had it. */
+interface Kept {
+  name: string;
+  url: string;
+  pool: pg.Pool;
+  sessions: Sessions;
+}
+
+/**
+ * Databases that nobody has at present, as good as new, the last one used at the end.
+ *
+ * To make one, and to have each of its sessions read the catalogs and plan the application's
+ * statements anew, was a third of the work of all tests.
+ */
+const idle: Kept[] = [];
+
+/** Takes a database without a row, with a Neon stand-in in front of it. */
+export async function takeTestDatabase(): Promise<TestDatabase> {
   const adminUrl = inject("postgresAdminUrl");
-  const name = `test_${randomUUID().replaceAll("-", "")}`;
-  const url = await copyDatabase(adminUrl, TEMPLATE, name);
-  const neon = await startNeon({ databaseUrl: url, keepsState: true });
-  // The application's limit is for its statements; tests also make thousands of jobs in one.
-  const options = "-c statement_timeout=60s";
-  const pool = new pg.Pool({ connectionString: url, options });
-  // A test may terminate sessions, idle ones of this pool included.
-  pool.on("error", () => {});
+  const kept = idle.pop() ?? (await makeDatabase(adminUrl));
+  const { name, url, pool, sessions } = kept;
+  const neon = await startNeon({ databaseUrl: url, sessions });
   const backups: string[] = [];
   return {
     url,
@@ -59,11 +74,50 @@ export async function createTestDatabase(): Promise<TestDatabase> {
         await copyDatabase(adminUrl, backup, name);
       };
     },
-    async drop() {
-      await Promise.all([pool.end(), neon.close()]);
+    async release() {
+      await neon.close();
+      if (backups.length === 0 && (await makeAsNew(pool))) {
+        idle.push(kept);
+        return;
+      }
+      // Not waited for: it would wait for a session that a test has not given back.
+      void pool.end();
+      await sessions.close();
       for (const each of [name, ...backups]) await dropDatabase(adminUrl, each);
     },
   };
+}
+
+async function makeDatabase(adminUrl: string): Promise<Kept> {
+  const name = `${inject("databasePrefix")}${randomUUID().replaceAll("-", "")}`;
+  const url = await copyDatabase(adminUrl, TEMPLATE, name);
+  // The application's limit is for its statements; tests also make thousands of jobs in one.
+  const options = "-c statement_timeout=60s";
+  const pool = new pg.Pool({ connectionString: url, options, idleTimeoutMillis: 0 });
+  // A test may terminate sessions, whether they are idle or in use.
+  pool.on("error", () => {});
+  pool.on("connect", (client) => client.on("error", () => {}));
+  const sessions = openSessions(url, { maxConnections: SESSIONS_MAX, keepsState: true });
+  return { name, url, pool, sessions };
+}
+
+/** Leaves nothing of what tests did; false where they did more than that can put right. */
+async function makeAsNew(pool: pg.Pool): Promise<boolean> {
+  if (!(await resetSessions(pool))) return false;
+  const { rows } = await pool.query<{ fingerprint: string }>(FINGERPRINT);
+  if (rows[0]?.fingerprint !== inject("templateFingerprint")) return false;
+  await emptyTables(pool);
+  await pool.query("update clock.offset_by set value = '0'");
+  return true;
+}
+
+/** Takes back what sessions have set and locked; false if one is still in use, or in a transaction. */
+async function resetSessions(pool: pg.Pool): Promise<boolean> {
+  if (pool.idleCount < pool.totalCount) return false;
+  const clients = await Promise.all(Array.from({ length: pool.totalCount }, () => pool.connect()));
+  const resets = await Promise.allSettled(clients.map((client) => client.query("discard all")));
+  for (const client of clients) client.release();
+  return resets.every(({ status }) => status === "fulfilled");
 }
 
 /**

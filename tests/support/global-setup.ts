@@ -1,8 +1,9 @@
+import { randomUUID } from "node:crypto";
 import { access, constants, mkdtemp, statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
-import { dropDatabase } from "../../dev/postgres/database.js";
+import { dropDatabase, withClient } from "../../dev/postgres/database.js";
 import { startPostgres } from "../../dev/postgres/embedded.js";
 import { buildTemplate, TEMPLATE } from "./template.js";
 
@@ -13,11 +14,16 @@ const MEMORY_BYTES_MIN = 4 * 1024 ** 3;
 declare module "vitest" {
   export interface ProvidedContext {
     postgresAdminUrl: string;
+    /** Names of test databases of this run begin so. */
+    databasePrefix: string;
+    templateFingerprint: string;
   }
 }
 
 interface Postgres {
   url: string;
+  databasePrefix: string;
+  templateFingerprint: string;
   stop(): Promise<void>;
 }
 
@@ -33,8 +39,10 @@ export default async function setup(project: TestProject): Promise<(() => Promis
   run.antreanTestPostgres ??= { projects: 0, postgres: start() };
   const shared = run.antreanTestPostgres;
   shared.projects++;
-  const { url, stop } = await shared.postgres;
+  const { url, databasePrefix, templateFingerprint, stop } = await shared.postgres;
   project.provide("postgresAdminUrl", url);
+  project.provide("databasePrefix", databasePrefix);
+  project.provide("templateFingerprint", templateFingerprint);
   return async () => {
     shared.projects--;
     if (shared.projects > 0) return;
@@ -44,23 +52,35 @@ export default async function setup(project: TestProject): Promise<(() => Promis
 }
 
 async function start(): Promise<Postgres> {
-  const postgres = process.env.TEST_POSTGRES_URL
-    ? borrow(process.env.TEST_POSTGRES_URL)
+  const databasePrefix = `test_${randomUUID().slice(0, 8)}_`;
+  const { url, stop } = process.env.TEST_POSTGRES_URL
+    ? borrow(process.env.TEST_POSTGRES_URL, databasePrefix)
     : await startOwn();
   try {
-    await buildTemplate(postgres.url);
+    return { url, databasePrefix, templateFingerprint: await buildTemplate(url), stop };
   } catch (error) {
-    await postgres.stop();
+    await stop();
     throw error;
   }
-  return postgres;
 }
 
-function borrow(url: string): Postgres {
-  return { url, stop: () => dropDatabase(url, TEMPLATE) };
+function borrow(url: string, databasePrefix: string): Pick<Postgres, "url" | "stop"> {
+  return {
+    url,
+    async stop() {
+      const { rows } = await withClient(url, (client) =>
+        client.query<{ datname: string }>(
+          "select datname from pg_database where starts_with(datname, $1)",
+          [databasePrefix],
+        ),
+      );
+      for (const { datname } of rows) await dropDatabase(url, datname);
+      await dropDatabase(url, TEMPLATE);
+    },
+  };
 }
 
-async function startOwn(): Promise<Postgres> {
+async function startOwn(): Promise<Pick<Postgres, "url" | "stop">> {
   return startPostgres({
     dataDir: await mkdtemp(join(await fastFolder(), "antrean-test-")),
     persistent: false,
@@ -77,7 +97,7 @@ async function startOwn(): Promise<Postgres> {
   });
 }
 
-/** In memory where there is room: each test file makes and removes a database of 400 files. */
+/** In memory where there is room: a test database is 400 files. */
 async function fastFolder(): Promise<string> {
   try {
     await access(MEMORY_FOLDER, constants.W_OK);

@@ -2,7 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
 import type { Store } from "../../src/core/ports.js";
-import { createTestDatabase, emptyTables, type TestDatabase } from "./database.js";
+import { emptyTables, type TestDatabase, takeTestDatabase } from "./database.js";
 import { type Edit, type OpenTransaction, openTransaction, storeOn } from "./race-session.js";
 import { storeOver } from "./store.js";
 
@@ -78,7 +78,7 @@ export function setUpRace(): Race {
   const cleanUp: (() => Promise<void>)[] = [];
 
   beforeAll(async () => {
-    database = await createTestDatabase();
+    database = await takeTestDatabase();
     store = storeOver(database);
     direct = storeOn(database.pg);
   });
@@ -87,7 +87,7 @@ export function setUpRace(): Race {
     database.neon.setFault(null);
     for (const each of cleanUp.splice(0)) await each();
   });
-  afterAll(() => database.drop());
+  afterAll(() => database.release());
 
   const begin = async (edits: Edit[] = []) => {
     const transaction = await openTransaction(database.pg, edits);

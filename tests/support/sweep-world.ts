@@ -7,7 +7,7 @@ import { compose } from "../../src/compose.js";
 import { readConfig } from "../../src/config.js";
 import type { JobDefinition } from "../../src/core/define-job.js";
 import type { SweepReport } from "../../src/engine/begin-sweep.js";
-import { createTestDatabase, emptyTables, type TestDatabase } from "./database.js";
+import { emptyTables, type TestDatabase, takeTestDatabase } from "./database.js";
 import { faultyPorts } from "./faulty.js";
 import { virtualTimers } from "./timers.js";
 import { CRON_SECRET, type Instance, KEYS, PUBLIC_URL } from "./world.js";
@@ -50,13 +50,13 @@ export function setUpSweeps(): SweepStage {
   let database: TestDatabase;
   const running: Qstash[] = [];
   beforeAll(async () => {
-    database = await createTestDatabase();
+    database = await takeTestDatabase();
   });
   afterEach(async () => {
     database.neon.setFault(null);
     for (const qstash of running.splice(0)) await qstash.close();
   });
-  afterAll(() => database.drop());
+  afterAll(() => database.release());
   return {
     async start(options) {
       await emptyTables(database.pg);

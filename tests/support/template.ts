@@ -7,19 +7,53 @@ import { migrate } from "../../src/storage/migrate.js";
 /** The database of which every test database is a copy. */
 export const TEMPLATE = "antrean_template";
 
+/**
+ * Tells a database whose schema, settings and statistics are those of the template.
+ *
+ * A copy has the object ids of its template, so what was dropped and made again is told too.
+ */
+export const FINGERPRINT = `select md5(concat_ws(' ',
+  (select string_agg(concat_ws(' ', oid, relname, relnamespace, relkind,
+                               case when relkind = 'r' and reltuples > 0 then reltuples end), ' ' order by oid)
+   from pg_class where oid >= 16384 and relnamespace <> 'pg_toast'::regnamespace),
+  (select string_agg(concat_ws(' ', attrelid, attnum, attname, atttypid, attnotnull, atthasdef), ' '
+                     order by attrelid, attnum)
+   from pg_attribute where attrelid >= 16384),
+  (select string_agg(concat_ws(' ', oid, adbin), ' ' order by oid) from pg_attrdef),
+  (select string_agg(concat_ws(' ', oid, conname, convalidated, conbin), ' ' order by oid)
+   from pg_constraint where oid >= 16384),
+  (select string_agg(concat_ws(' ', indexrelid, indisvalid, indpred), ' ' order by indexrelid)
+   from pg_index where indexrelid >= 16384),
+  (select string_agg(concat_ws(' ', oid, proname, prosrc, prosqlbody), ' ' order by oid)
+   from pg_proc where oid >= 16384),
+  (select string_agg(concat_ws(' ', oid, tgname, tgenabled), ' ' order by oid)
+   from pg_trigger where oid >= 16384),
+  (select string_agg(concat_ws(' ', starelid, staattnum), ' ' order by starelid, staattnum)
+   from pg_statistic where starelid >= 16384),
+  (select string_agg(setconfig::text, ' ' order by setrole)
+   from pg_db_role_setting join pg_database on pg_database.oid = setdatabase
+   where datname = current_database()),
+  (select string_agg(migrations::text, ' ' order by migrations::text)
+   from antrean_migrations as migrations)
+)) as fingerprint`;
+
 const CLOCK = new URL("clock.sql", import.meta.url);
 
-/** Makes the template anew: the test clock, then the schema of the migrations. */
-export async function buildTemplate(adminUrl: string): Promise<void> {
+/** Makes the template anew: the test clock, then the schema of the migrations. Gives its fingerprint. */
+export async function buildTemplate(adminUrl: string): Promise<string> {
   await dropDatabase(adminUrl, TEMPLATE);
   const url = await createDatabase(adminUrl, TEMPLATE);
   // The clock comes first: PostgreSQL decides when a table is made which now() a default means.
   await withClient(url, async (client) => client.query(await readFile(CLOCK, "utf8")));
   await applyMigrations(url);
+  const { rows } = await withClient(url, (client) =>
+    client.query<{ fingerprint: string }>(FINGERPRINT),
+  );
   // A database cannot be copied while someone is connected to it, so from here on nobody may.
   await withClient(adminUrl, (client) =>
     client.query(`ALTER DATABASE ${TEMPLATE} ALLOW_CONNECTIONS false`),
   );
+  return rows[0]?.fingerprint ?? "";
 }
 
 /** By the production migrator, over the production driver. */

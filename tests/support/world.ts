@@ -8,7 +8,7 @@ import { type Environment, readConfig } from "../../src/config.js";
 import type { JobDefinition, Registry } from "../../src/core/define-job.js";
 import type { Job, Json } from "../../src/core/job.js";
 import { parseJson } from "../../src/core/parse-json.js";
-import { createTestDatabase, type TestDatabase } from "./database.js";
+import { type TestDatabase, takeTestDatabase } from "./database.js";
 import { heldToDocument } from "./documented.js";
 import { type FaultyPorts, faultyPorts, InstanceDiedError } from "./faulty.js";
 import { type VirtualTimers, virtualTimers } from "./timers.js";
@@ -78,7 +78,7 @@ export interface World {
 
 /** Builds a world; whoever builds it ends it with `close`. */
 export async function createWorld(options: WorldOptions): Promise<World> {
-  const database = await createTestDatabase();
+  const database = await takeTestDatabase();
   const logs: Record<string, unknown>[] = [];
   const undocumented = new Set<string>();
   const qstash = await startQstash({
@@ -127,7 +127,7 @@ export async function createWorld(options: WorldOptions): Promise<World> {
     },
     async close() {
       await qstash.close();
-      await database.drop();
+      await database.release();
       expect([...undocumented]).toEqual([]);
     },
     ...requestsTo(() => world.instance),

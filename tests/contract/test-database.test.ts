@@ -1,0 +1,91 @@
+/** The databases that the tests of a worker hand on to each other. */
+
+import { describe, expect, onTestFinished, test } from "vitest";
+import { type TestDatabase, takeTestDatabase } from "../support/database.js";
+
+/** Does something to a database, gives it back, and takes the next one. */
+async function handOn(use: (database: TestDatabase) => Promise<unknown>) {
+  const before = await takeTestDatabase();
+  await use(before);
+  await before.release();
+  const next = await takeTestDatabase();
+  onTestFinished(() => next.release());
+  return { before, next, isSame: next.url === before.url };
+}
+
+describe("what the next test gets", () => {
+  test("is the same database without a row, with its clock set back", async () => {
+    const { next, isSame } = await handOn(async ({ pg, advance }) => {
+      await pg.query("insert into type_state (job_type, paused_at) values ('left.over', now())");
+      await advance(3600);
+    });
+    expect(isSame).toBe(true);
+    const { rows } = await next.pg.query(`select now() = pg_catalog.now() as "isNow",
+      (select count(*)::int from type_state) as rows`);
+    expect(rows).toEqual([{ isNow: true, rows: 0 }]);
+  });
+
+  test("has no setting, temporary table or lock of the sessions before", async () => {
+    const { next, isSame } = await handOn(async ({ pg }) => {
+      const client = await pg.connect();
+      await client.query("set search_path = pg_catalog; select pg_advisory_lock(1)");
+      await client.query("create temporary table jobs (id int)");
+      client.release();
+    });
+    expect(isSame).toBe(true);
+    const { rows } = await next.pg.query(`select current_setting('search_path') as path,
+      to_regclass('jobs')::text as jobs,
+      (select count(*)::int from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()) as locks`);
+    expect(rows).toEqual([{ path: "public, clock, pg_catalog", jobs: "jobs", locks: 0 }]);
+  });
+
+  test("cannot be reached by what the test before has left running", async () => {
+    const { before } = await handOn(({ pg }) => pg.query("select 1"));
+    await expect(fetch(before.neon.endpoint, { method: "POST" })).rejects.toThrow("fetch failed");
+  });
+});
+
+describe("a database is not handed on", () => {
+  test.each([
+    ["a table is new", "create table things (id int)"],
+    ["an index is gone", "drop index alerts_open"],
+    ["a column is of another type", "alter table jobs alter priority type bigint"],
+    ["a default is another", "alter table jobs alter priority set default 3"],
+    ["a constraint is gone", "alter table jobs drop constraint jobs_pkey cascade"],
+    [
+      "the clock is another",
+      "create or replace function clock.now() returns timestamptz language sql return pg_catalog.now()",
+    ],
+    [
+      "the planner knows what the rows were",
+      "insert into type_state (job_type) values ('a'); analyze type_state",
+    ],
+    ["a migration is recorded", "delete from antrean_migrations"],
+  ])("in which %s", async (_, sql) => {
+    const { isSame } = await handOn(({ pg }) => pg.query(sql));
+    expect(isSame).toBe(false);
+  });
+
+  test("whose settings are others", async () => {
+    const { isSame } = await handOn(({ pg }) =>
+      pg.query(`do $$ begin
+        execute format('alter database %I set work_mem = ''1MB''', current_database());
+      end $$`),
+    );
+    expect(isSame).toBe(false);
+  });
+
+  test("with a session in a transaction, or one that was not given back", async () => {
+    const open = await handOn(async ({ pg }) => {
+      const client = await pg.connect();
+      await client.query("begin; lock table jobs");
+      client.release();
+    });
+    expect(open.isSame).toBe(false);
+    const kept = await handOn(async ({ pg }) => {
+      const client = await pg.connect();
+      onTestFinished(() => client.release());
+    });
+    expect(kept.isSame).toBe(false);
+  });
+});
