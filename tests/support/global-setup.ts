@@ -27,28 +27,13 @@ interface Postgres {
   stop(): Promise<void>;
 }
 
-// Vitest loads this file once for each project, so what is shared cannot be a variable of it.
-const run = globalThis as typeof globalThis & {
-  antreanTestPostgres?: { projects: number; postgres: Promise<Postgres> };
-};
-
-/** Starts the one PostgreSQL of a test run with the first project, and stops it with the last. */
-export default async function setup(project: TestProject): Promise<(() => Promise<void>) | void> {
-  // It needs none, and has to start at once.
-  if (project.name === "pure") return;
-  run.antreanTestPostgres ??= { projects: 0, postgres: start() };
-  const shared = run.antreanTestPostgres;
-  shared.projects++;
-  const { url, databasePrefix, templateFingerprint, stop } = await shared.postgres;
+/** Starts the one PostgreSQL of a test run, and stops it when the tests have ended. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const { url, databasePrefix, templateFingerprint, stop } = await start();
   project.provide("postgresAdminUrl", url);
   project.provide("databasePrefix", databasePrefix);
   project.provide("templateFingerprint", templateFingerprint);
-  return async () => {
-    shared.projects--;
-    if (shared.projects > 0) return;
-    delete run.antreanTestPostgres;
-    await stop();
-  };
+  return stop;
 }
 
 async function start(): Promise<Postgres> {
