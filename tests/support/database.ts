@@ -9,7 +9,8 @@ import { FINGERPRINT, TEMPLATE } from "./template.js";
 /** As many as Neon would open for us is more than tests need, and each has to learn the catalogs. */
 const SESSIONS_MAX = 20;
 const COPY_ATTEMPTS = 5;
-const TRUNCATED_FROM_BYTES = 64 * 1024;
+/** Truncating also makes every session plan its statements anew. */
+const TRUNCATED_FROM_BYTES = 256 * 1024;
 const OBJECT_IN_USE = "55006";
 
 /** A database of one's own with the application's schema, and the ways to it. */
@@ -41,7 +42,7 @@ interface Kept {
  * Databases that nobody has at present, as good as new, the last one used at the end.
  *
  * To make one, and to have each of its sessions read the catalogs and plan the application's
- * statements anew, was a third of the work of all tests.
+ * statements anew, was a quarter of the work of the tiers flow and race.
  */
 const idle: Kept[] = [];
 
