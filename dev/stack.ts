@@ -56,7 +56,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const qstash = options.qstashUrl ?? (await startTrigger(options, closers));
     const mail = await startMailSink({ port: options.ports.mail });
     closers.push(() => mail.close());
-    await migrateDatabase({ databaseUrl, databaseHttpUrl: neon.endpoint }, await readMigrations());
+    await migrateData({ databaseUrl, databaseHttpUrl: neon.endpoint }, options);
     // A local server's first account is the same in the stand-in and in the official one.
     const [account] = localUsers;
     return {
@@ -106,6 +106,22 @@ async function clearData(dataDir: string): Promise<void> {
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(`${reason} If nothing runs on ${dataDir}, remove it by hand.`);
+  }
+}
+
+/** Whoever works on a migration, or goes back to older code, has data that this code cannot have. */
+async function migrateData(
+  database: Parameters<typeof migrateDatabase>[0],
+  { postgresUrl, dataFolder }: StackOptions,
+): Promise<void> {
+  try {
+    await migrateDatabase(database, await readMigrations());
+  } catch (cause) {
+    // Data in another Postgres is not ours to start without.
+    if (postgresUrl) throw cause;
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    const wayOut = `If the data in ${dataFolder} is not needed: npm run dev -- --fresh`;
+    throw new Error(`${reason}. ${wayOut}`, { cause });
   }
 }
 
