@@ -8,6 +8,7 @@ import { migrateDatabase } from "../src/compose.js";
 import { writeRegistry } from "./build/registry.js";
 import { startMailSink } from "./mail/server.js";
 import { startNeon } from "./neon/server.js";
+import { withClient } from "./postgres/database.js";
 import { startPostgres } from "./postgres/embedded.js";
 import { startQstash } from "./qstash/start.js";
 import { localUsers } from "./qstash/state/users.js";
@@ -57,6 +58,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const mail = await startMailSink({ port: options.ports.mail });
     closers.push(() => mail.close());
     await migrateDatabase({ databaseUrl, databaseHttpUrl: neon.endpoint }, await readMigrations());
+    if (!options.qstashUrl) await markUnpublished(databaseUrl);
     // A local server's first account is the same in the stand-in and in the official one.
     const [account] = localUsers;
     return {
@@ -107,6 +109,15 @@ async function clearData(dataDir: string): Promise<void> {
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(`${reason} If nothing runs on ${dataDir}, remove it by hand.`);
   }
+}
+
+/**
+ * Lets the first sweep publish every waiting job: a stand-in that just started has no message of last
+ * time. Where jobs of a type still run, it would take ten minutes for one to count as vanished.
+ */
+async function markUnpublished(databaseUrl: string): Promise<void> {
+  const statement = "update jobs set triggered_at = null where next_run_at is not null";
+  await withClient(databaseUrl, (client) => client.query(statement));
 }
 
 async function startTrigger(

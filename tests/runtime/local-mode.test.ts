@@ -21,6 +21,16 @@ let ended: Promise<unknown>;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "antrean-local-"));
   ports = await freePorts(["PORT", "QSTASH_PORT", "NEON_PORT", "MAIL_PORT"]);
+  await start();
+});
+
+afterAll(async () => {
+  await stop("SIGTERM");
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function start(): Promise<void> {
+  printed = "";
   dev = spawn(TSX, [join(ROOT, "dev/start.ts")], {
     cwd: folder,
     env: { ...process.env, ...ports },
@@ -32,13 +42,12 @@ beforeAll(async () => {
     });
   }
   await vi.waitFor(() => expect(printed).toContain("Antrean is ready."), { timeout: 30_000 });
-});
+}
 
-afterAll(async () => {
-  dev.kill("SIGTERM");
+async function stop(signal: NodeJS.Signals): Promise<void> {
+  dev.kill(signal);
   await ended;
-  await rm(folder, { recursive: true, force: true });
-});
+}
 
 test("the curl line that local mode prints, pasted into a shell, makes a job that completes", async () => {
   const line = /curl -s \S+\/api\/jobs \\\n(?:.*\\\n)*.*/.exec(printed)?.[0] ?? "";
@@ -67,6 +76,18 @@ test("an e-mail lands in the local mail sink", async () => {
   expect(await endOf(jobId)).toMatchObject({ status: "completed" });
   const mails = await fetch(`http://127.0.0.1:${ports.MAIL_PORT}/emails`);
   expect(await mails.text()).toContain("From a job.");
+});
+
+test("a job that waited for its time outlives a restart, although its message was in memory", async () => {
+  const payload = { url: `http://127.0.0.1:${ports.PORT}/api/health`, method: "GET" };
+  const jobId = await create({ type: "http_request", payload, delaySeconds: 3 });
+  await stop("SIGTERM");
+  await start();
+  // The type moves, so that nothing takes it for silent and probes it.
+  expect(await endOf(await create({ type: "http_request", payload }))).toMatchObject({
+    attempts: 1,
+  });
+  expect(await endOf(jobId)).toMatchObject({ status: "completed", attempts: 1 });
 });
 
 test("every taken port is named with the variable that moves it", async () => {
