@@ -12,6 +12,9 @@ import { DEV_SECRET } from "../../dev/stack.js";
 const ROOT = resolve(import.meta.dirname, "../..");
 const TSX = join(ROOT, "node_modules/.bin/tsx");
 
+/** What a job file does that opens a connection when it is loaded: it keeps its process alive. */
+const KEEPS_OPEN = "--import=data:text/javascript,setInterval(()=>{},60000)";
+
 let folder: string;
 let ports: Record<string, string>;
 let dev: ChildProcess;
@@ -33,7 +36,7 @@ async function start(): Promise<void> {
   printed = "";
   dev = spawn(TSX, [join(ROOT, "dev/start.ts")], {
     cwd: folder,
-    env: { ...process.env, ...ports },
+    env: { ...process.env, ...ports, NODE_OPTIONS: KEEPS_OPEN },
   });
   ended = new Promise((done) => dev.once("exit", done));
   for (const stream of [dev.stdout, dev.stderr]) {
@@ -90,6 +93,11 @@ test("a job that waited for its time outlives a restart, although its message wa
   expect(await endOf(jobId)).toMatchObject({ status: "completed", attempts: 1 });
 });
 
+test("what a job file keeps open does not keep the registry's program from its end", async () => {
+  const { stdout, code } = await runToEnd("dev/build/registry.ts", { NODE_OPTIONS: KEEPS_OPEN });
+  expect([code, stdout]).toEqual([0, expect.stringContaining("registry.gen.ts")]);
+});
+
 test("every taken port is named with the variable that moves it", async () => {
   const { stderr, code } = await runToEnd("dev/start.ts", ports);
   expect(code).toBe(1);
@@ -99,7 +107,7 @@ test("every taken port is named with the variable that moves it", async () => {
 });
 
 test("the demonstration runs unattended to its end and shows every kind of outcome", async () => {
-  const { stdout, stderr, code } = await runToEnd("dev/demo.ts", {});
+  const { stdout, stderr, code } = await runToEnd("dev/demo.ts", { NODE_OPTIONS: KEEPS_OPEN });
   expect(code, stderr).toBe(0);
   for (const scene of ["completed", "retried, then completed", "dead-lettered", "delayed by 4 s"]) {
     expect(stdout).toContain(scene);
