@@ -5,6 +5,7 @@ import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { close, listen } from "./listen.js";
+import { runProgram } from "./run-program.js";
 import { DEV_SECRET, refreshRegistry, type Stack, startStack } from "./stack.js";
 
 /** One line of the demonstration: what is asked for, and what must come of it. */
@@ -254,7 +255,4 @@ async function startTarget(): Promise<{ server: Server; url: string }> {
   return { server, url: `http://127.0.0.1:${port}` };
 }
 
-main().catch((error: unknown) => {
-  console.error(error instanceof Error ? error.message : error);
-  process.exitCode = 1;
-});
+await runProgram(main);

@@ -8,6 +8,7 @@ import { migrateDatabase } from "../src/compose.js";
 import { writeRegistry } from "./build/registry.js";
 import { startMailSink } from "./mail/server.js";
 import { startNeon } from "./neon/server.js";
+import { withClient } from "./postgres/database.js";
 import { startPostgres } from "./postgres/embedded.js";
 import { startQstash } from "./qstash/start.js";
 import { localUsers } from "./qstash/state/users.js";
@@ -57,6 +58,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const mail = await startMailSink({ port: options.ports.mail });
     closers.push(() => mail.close());
     await migrateData({ databaseUrl, databaseHttpUrl: neon.endpoint }, options);
+    if (!options.qstashUrl) await markUnpublished(databaseUrl);
     // A local server's first account is the same in the stand-in and in the official one.
     const [account] = localUsers;
     return {
@@ -123,6 +125,15 @@ async function migrateData(
     const wayOut = `If the data in ${dataFolder} is not needed: npm run dev -- --fresh`;
     throw new Error(`${reason}. ${wayOut}`, { cause });
   }
+}
+
+/**
+ * Lets the first sweep publish every waiting job: a stand-in that just started has no message of last
+ * time. Where jobs of a type still run, it would take ten minutes for one to count as vanished.
+ */
+async function markUnpublished(databaseUrl: string): Promise<void> {
+  const statement = "update jobs set triggered_at = null where next_run_at is not null";
+  await withClient(databaseUrl, (client) => client.query(statement));
 }
 
 async function startTrigger(

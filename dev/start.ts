@@ -5,6 +5,7 @@ import { parseArgs } from "node:util";
 import type { NodeServer } from "../src/entry/node.js";
 import { close, listen } from "./listen.js";
 import { formatLogLine } from "./log-line.js";
+import { runProgram } from "./run-program.js";
 import { DEV_SECRET, refreshRegistry, startStack } from "./stack.js";
 
 const HELP = `npm run dev [-- --fresh]
@@ -147,7 +148,4 @@ function stopSignal(): Promise<void> {
   });
 }
 
-main().catch((error: unknown) => {
-  console.error(error instanceof Error ? error.message : error);
-  process.exitCode = 1;
-});
+await runProgram(main);

@@ -2,6 +2,7 @@
 
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { runProgram } from "../run-program.js";
 import { type Bundle, checkBundle } from "./check-bundle.js";
 import { buildCli, CLI_FOLDER } from "./cli.js";
 import { buildClient, CLIENT_FOLDER } from "./client.js";
@@ -39,7 +40,4 @@ function inKb(bytes: number): string {
   return `${(bytes / 1000).toFixed(1)} KB`;
 }
 
-await main().catch((error: unknown) => {
-  console.error(error instanceof Error ? error.message : error);
-  process.exitCode = 1;
-});
+await runProgram(main);

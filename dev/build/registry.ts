@@ -9,6 +9,7 @@ import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import { JOB_TYPE_PATTERN } from "../../src/core/job.js";
+import { runProgram } from "../run-program.js";
 
 const GENERATED_NAME = "registry.gen.ts";
 const JOBS_FOLDER = fileURLToPath(new URL("../../src/jobs", import.meta.url));
@@ -174,8 +175,5 @@ async function main(): Promise<void> {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  await main().catch((error: unknown) => {
-    console.error(error instanceof Error ? error.message : error);
-    process.exitCode = 1;
-  });
+  await runProgram(main);
 }

@@ -17,7 +17,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   process.exit(error.code === "EPIPE" ? 0 : 1);
 });
 
-process.exitCode = await run(process.argv.slice(2), {
+const code = await run(process.argv.slice(2), {
   env: process.env,
   stdin: process.stdin,
   stdout: process.stdout,
@@ -32,3 +32,6 @@ process.exitCode = await run(process.argv.slice(2), {
     (await import("./local.js")).composeLocalReconciler(env, writeLog),
   migrate: async (env) => (await import("./local.js")).migrateLocal(env),
 });
+
+// Job files may have opened connections, which would keep the process; what was said goes out first.
+process.stdout.write("", () => process.stderr.write("", () => process.exit(code)));

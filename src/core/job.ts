@@ -28,6 +28,7 @@ export const EFFECT_NAME_PATTERN = /^[A-Za-z0-9._-]{1,100}$/;
 
 export const PRIORITY_MAX = 9;
 export const MAX_ATTEMPTS_BOUNDS = { min: 1, max: 50, default: 8 } as const;
+/** In code points, as schemas count; not in UTF-16 units. */
 export const DEDUPE_KEY_LENGTH_MAX = 255;
 /** One year: QStash's longest delay on paid plans; beyond it a date is more likely a mistake. */
 export const RUN_AT_DAYS_MAX = 365;

@@ -54,7 +54,7 @@ export function readFilter(query: URLSearchParams): { filter: JobFilter; faults:
   if (known.length < statuses.length) faults.push(`Statuses are ${JOB_STATUSES.join(", ")}.`);
   const type = readType(read);
   const isKey = (text: string): boolean =>
-    text.length <= DEDUPE_KEY_LENGTH_MAX && !text.includes("\0");
+    [...text].length <= DEDUPE_KEY_LENGTH_MAX && !text.includes("\0");
   const dedupeKey = read(
     "key",
     `A dedupe key has at most ${DEDUPE_KEY_LENGTH_MAX} characters.`,

@@ -99,7 +99,7 @@ function isTooFarAhead(runAt: string): boolean {
 
 /** Keys may also come from a type's own function, so the schema of the request is not enough. */
 function dedupeKeyFault(key: string): string | undefined {
-  if (key.length === 0 || key.length > DEDUPE_KEY_LENGTH_MAX) {
+  if (key.length === 0 || [...key].length > DEDUPE_KEY_LENGTH_MAX) {
     return `must have 1 to ${DEDUPE_KEY_LENGTH_MAX} characters`;
   }
   return key.includes("\u0000") || !key.isWellFormed()

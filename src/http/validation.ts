@@ -32,7 +32,7 @@ export function refusedBy(
   const detail =
     code === "unknown_job_type"
       ? "A job's type is not registered in this deployment."
-      : "The payload does not fit its job type.";
+      : "The body holds values that are not accepted.";
   return new Problem(code, detail, { errors: placesOf(issues) });
 }
 

@@ -14,6 +14,9 @@ import { createWorld, type World } from "../support/world.js";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
+/** What a job file does that opens a connection when it is loaded: it keeps its process alive. */
+const KEEPS_OPEN = "--import=data:text/javascript,setInterval(()=>{},60000)";
+
 const echo = defineJob({
   type: "test.echo",
   payload: z.unknown(),
@@ -49,11 +52,15 @@ interface Running {
 
 function start(...argv: string[]): Running {
   // Not through the tsx command, which is a process of its own that signals would have to pass.
-  const child = spawn(process.execPath, ["--import", "tsx", "src/cli/main.ts", ...argv], {
-    cwd: ROOT,
-    env: { PATH: process.env.PATH, ...environmentOf(world), ANTREAN_URL: url },
-    stdio: ["pipe", "pipe", "pipe"],
-  });
+  const child = spawn(
+    process.execPath,
+    [KEEPS_OPEN, "--import", "tsx", "src/cli/main.ts", ...argv],
+    {
+      cwd: ROOT,
+      env: { PATH: process.env.PATH, ...environmentOf(world), ANTREAN_URL: url },
+      stdio: ["pipe", "pipe", "pipe"],
+    },
+  );
   const output = { stdout: "", stderr: "" };
   child.stdout?.on("data", (chunk: Buffer) => {
     output.stdout += chunk.toString();

@@ -115,7 +115,7 @@ describe.each(ENTRIES)(
       }
     });
 
-    test.each(["a\\u0000b", "\\ud800", "", "x".repeat(256)])(
+    test.each(["a\\u0000b", "\\ud800", "", "x".repeat(256), "😀".repeat(256)])(
       "the dedupe key %j, whether it was sent or derived",
       async (key) => {
         const sent = jobOf(`{"id":"fine"},"dedupeKey":"${key}"`, keyed.type);
@@ -125,6 +125,14 @@ describe.each(ENTRIES)(
         expect(derived).toEqual(refused(`${at}/${isPayloadsFault ? "payload/id" : "dedupeKey"}`));
       },
     );
+
+    test("no dedupe key of 255 characters, wherever in Unicode they stand", async () => {
+      const key = "😀".repeat(255);
+      const sent = jobOf(`{"id":"fine"},"dedupeKey":"${key}"`, keyed.type);
+      for (const job of [sent, jobOf(`{"id":"${key}"}`, keyed.type)]) {
+        expect((await world.request("POST", path, { rawBody: wrap(job) })).status).toBe(202);
+      }
+    });
 
     test.each([
       ['{"type":"test.note"}', ["/payload"], "validation_failed"],
@@ -140,6 +148,14 @@ describe.each(ENTRIES)(
     });
   },
 );
+
+test("a fault beside the payload is not blamed on the payload", async () => {
+  const body = { type: note.type, payload: {}, runAt: "2999-01-01T00:00:00Z" };
+  const response = await world.request("POST", "/api/jobs", { body });
+  const { detail, errors } = (await response.json()) as { detail: string; errors: unknown };
+  expect(errors).toEqual([{ pointer: "#/runAt", detail: "at most 365 days ahead" }]);
+  expect(detail).not.toContain("payload");
+});
 
 test("the deepest nesting leaves the process serving", async () => {
   const rawBody = "[".repeat(130_000) + "]".repeat(130_000);

@@ -12,6 +12,9 @@ import { DEV_SECRET } from "../../dev/stack.js";
 const ROOT = resolve(import.meta.dirname, "../..");
 const TSX = join(ROOT, "node_modules/.bin/tsx");
 
+/** What a job file does that opens a connection when it is loaded: it keeps its process alive. */
+const KEEPS_OPEN = "--import=data:text/javascript,setInterval(()=>{},60000)";
+
 let folder: string;
 let ports: Record<string, string>;
 let dev: ChildProcess;
@@ -21,9 +24,19 @@ let ended: Promise<unknown>;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "antrean-local-"));
   ports = await freePorts(["PORT", "QSTASH_PORT", "NEON_PORT", "MAIL_PORT"]);
+  await start();
+});
+
+afterAll(async () => {
+  await stop("SIGTERM");
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function start(): Promise<void> {
+  printed = "";
   dev = spawn(TSX, [join(ROOT, "dev/start.ts")], {
     cwd: folder,
-    env: { ...process.env, ...ports },
+    env: { ...process.env, ...ports, NODE_OPTIONS: KEEPS_OPEN },
   });
   ended = new Promise((done) => dev.once("exit", done));
   for (const stream of [dev.stdout, dev.stderr]) {
@@ -32,13 +45,12 @@ beforeAll(async () => {
     });
   }
   await vi.waitFor(() => expect(printed).toContain("Antrean is ready."), { timeout: 30_000 });
-});
+}
 
-afterAll(async () => {
-  dev.kill("SIGTERM");
+async function stop(signal: NodeJS.Signals): Promise<void> {
+  dev.kill(signal);
   await ended;
-  await rm(folder, { recursive: true, force: true });
-});
+}
 
 test("the curl line that local mode prints, pasted into a shell, makes a job that completes", async () => {
   const line = /curl -s \S+\/api\/jobs \\\n(?:.*\\\n)*.*/.exec(printed)?.[0] ?? "";
@@ -69,6 +81,23 @@ test("an e-mail lands in the local mail sink", async () => {
   expect(await mails.text()).toContain("From a job.");
 });
 
+test("a job that waited for its time outlives a restart, although its message was in memory", async () => {
+  const payload = { url: `http://127.0.0.1:${ports.PORT}/api/health`, method: "GET" };
+  const jobId = await create({ type: "http_request", payload, delaySeconds: 3 });
+  await stop("SIGTERM");
+  await start();
+  // The type moves, so that nothing takes it for silent and probes it.
+  expect(await endOf(await create({ type: "http_request", payload }))).toMatchObject({
+    attempts: 1,
+  });
+  expect(await endOf(jobId)).toMatchObject({ status: "completed", attempts: 1 });
+});
+
+test("what a job file keeps open does not keep the registry's program from its end", async () => {
+  const { stdout, code } = await runToEnd("dev/build/registry.ts", { NODE_OPTIONS: KEEPS_OPEN });
+  expect([code, stdout]).toEqual([0, expect.stringContaining("registry.gen.ts")]);
+});
+
 test("every taken port is named with the variable that moves it", async () => {
   const { stderr, code } = await runToEnd("dev/start.ts", ports);
   expect(code).toBe(1);
@@ -78,7 +107,7 @@ test("every taken port is named with the variable that moves it", async () => {
 });
 
 test("the demonstration runs unattended to its end and shows every kind of outcome", async () => {
-  const { stdout, stderr, code } = await runToEnd("dev/demo.ts", {});
+  const { stdout, stderr, code } = await runToEnd("dev/demo.ts", { NODE_OPTIONS: KEEPS_OPEN });
   expect(code, stderr).toBe(0);
   for (const scene of ["completed", "retried, then completed", "dead-lettered", "delayed by 4 s"]) {
     expect(stdout).toContain(scene);

@@ -94,7 +94,7 @@ describe("enqueueMany", () => {
   test("tells a failure in terms of the whole list, with the key that lets it go on", async () => {
     const body = {
       code: "validation_failed",
-      detail: "The payload does not fit its job type.",
+      detail: "The body holds values that are not accepted.",
       errors: [{ pointer: "#/jobs/3/payload/lines/0", detail: "is required" }],
     };
     const headers = { "Content-Type": "application/problem+json" };

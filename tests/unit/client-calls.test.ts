@@ -212,7 +212,7 @@ describe("an error", () => {
   test("of the API has its code and everything that it says", async () => {
     const body = {
       code: "validation_failed",
-      detail: "The payload does not fit its job type.",
+      detail: "The body holds values that are not accepted.",
       requestId: "r1",
       errors: [{ pointer: "#/payload/to", detail: "is required" }],
     };
@@ -223,7 +223,7 @@ describe("an error", () => {
     expect(error).toBeInstanceOf(AntreanError);
     expect(error).toMatchObject({ ...body, status: 422, idempotencyKey: "k", tries: 1 });
     expect(error.message).toBe(
-      "validation_failed: The payload does not fit its job type.; #/payload/to is required",
+      "validation_failed: The body holds values that are not accepted.; #/payload/to is required",
     );
   });
 
