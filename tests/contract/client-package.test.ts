@@ -87,7 +87,15 @@ test.each([
     const { stdout } = await promisify(execFile)(
       process.execPath,
       [
-        ...[TSC, file, "--ignoreConfig", "--noEmit", "--strict", "--exactOptionalPropertyTypes"],
+        ...[
+          TSC,
+          file,
+          "--ignoreConfig",
+          "--singleThreaded",
+          "--noEmit",
+          "--strict",
+          "--exactOptionalPropertyTypes",
+        ],
         ...["--module", module, "--moduleResolution", resolution, "--target", "es2022"],
         ...["--lib", "es2022,dom", "--types", "", "--skipLibCheck", "false"],
       ],

@@ -52,7 +52,8 @@ export async function installPackage(): Promise<Installed> {
 /** Type-checks a project's folder by its own tsconfig.json, and gives what the compiler says. */
 export async function typeFaults(folder: string): Promise<string> {
   const tsc = path.join(ROOT, "node_modules/typescript/bin/tsc");
-  return run(process.execPath, [tsc, "--project", folder, "--types", "node"]).then(
+  const options = ["--project", folder, "--types", "node", "--singleThreaded"];
+  return run(process.execPath, [tsc, ...options]).then(
     ({ stdout }) => stdout,
     (error: { stdout: string }) => error.stdout,
   );
