@@ -29,5 +29,6 @@ export default defineConfig({
     hookTimeout: 90_000,
     expect: { poll: { timeout: 30_000, interval: 20 } },
     globalSetup: ["tests/support/global-setup.ts"],
+    setupFiles: ["tests/support/after-file.ts"],
   },
 });
