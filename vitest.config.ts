@@ -18,8 +18,9 @@ export default defineConfig({
   test: {
     include: ["tests/{contract,e2e,flow,race,runtime,tidy,unit}/**/*.test.ts"],
     sequence: { sequencer: LongestFirst },
-    // More than cores: some tests wait for a process or a browser. The default leaves a core idle.
-    maxWorkers: Math.ceil(availableParallelism() * 1.5),
+    // The default leaves a core idle. Half as many again, for tests that wait, cost a fifth more work:
+    // modules, compiled code, databases and sessions are each worker's own.
+    maxWorkers: availableParallelism(),
     // A worker keeps the modules that it has loaded, which are seconds of work for each.
     isolate: false,
     // Node's default young generation is collected so often that it costs 6 % of a run.
