@@ -11,6 +11,8 @@ import { findChromium } from "./chromium.js";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 
+const TSC = "node_modules/typescript/bin/tsc";
+
 interface Counts {
   passed: number;
   failed: number;
@@ -42,9 +44,7 @@ interface Check {
 function runChecks(): Promise<Check[]> {
   return Promise.all([
     // Its threads would do half the work again, and the tests need the cores.
-    runCheck("Types: tsc --noEmit", [
-      ...["node_modules/typescript/bin/tsc", "--noEmit", "--singleThreaded"],
-    ]),
+    runCheck("Types: tsc --noEmit", [TSC, "--noEmit", "--singleThreaded"]),
     runCheck("Lint: biome check .", ["node_modules/@biomejs/biome/bin/biome", "check", "."]),
   ]);
 }

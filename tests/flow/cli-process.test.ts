@@ -10,12 +10,10 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
 import { defineJob } from "../../src/core/define-job.js";
 import { environmentOf } from "../support/cli.js";
+import { KEEPS_OPEN } from "../support/keeps-open.js";
 import { createWorld, type World } from "../support/world.js";
 
 const ROOT = resolve(import.meta.dirname, "../..");
-
-/** What a job file does that opens a connection when it is loaded: it keeps its process alive. */
-const KEEPS_OPEN = "--import=data:text/javascript,setInterval(()=>{},60000)";
 
 const echo = defineJob({
   type: "test.echo",

@@ -8,12 +8,10 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { close, listen } from "../../dev/listen.js";
 import { DEV_SECRET } from "../../dev/stack.js";
+import { KEEPS_OPEN } from "../support/keeps-open.js";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const TSX = join(ROOT, "node_modules/.bin/tsx");
-
-/** What a job file does that opens a connection when it is loaded: it keeps its process alive. */
-const KEEPS_OPEN = "--import=data:text/javascript,setInterval(()=>{},60000)";
 
 let folder: string;
 let ports: Record<string, string>;

@@ -13,7 +13,7 @@ export const TEMPLATE = "antrean_template";
  * A copy has the object ids of its template, so what was dropped and made again is told too.
  */
 export const FINGERPRINT = `select md5(concat_ws(' ',
-  (select string_agg(concat_ws(' ', oid, relname, relnamespace, relkind,
+  (select string_agg(concat_ws(' ', oid, relname, relnamespace, relkind, reloptions::text,
                                case when relkind = 'r' and reltuples > 0 then reltuples end), ' ' order by oid)
    from pg_class where oid >= 16384 and relnamespace <> 'pg_toast'::regnamespace),
   (select string_agg(concat_ws(' ', attrelid, attnum, attname, atttypid, attnotnull, atthasdef), ' '
@@ -22,8 +22,6 @@ export const FINGERPRINT = `select md5(concat_ws(' ',
   (select string_agg(concat_ws(' ', oid, adbin), ' ' order by oid) from pg_attrdef),
   (select string_agg(concat_ws(' ', oid, conname, convalidated, conbin), ' ' order by oid)
    from pg_constraint where oid >= 16384),
-  (select string_agg(concat_ws(' ', indexrelid, indisvalid, indpred), ' ' order by indexrelid)
-   from pg_index where indexrelid >= 16384),
   (select string_agg(concat_ws(' ', oid, proname, prosrc, prosqlbody), ' ' order by oid)
    from pg_proc where oid >= 16384),
   (select string_agg(concat_ws(' ', oid, tgname, tgenabled), ' ' order by oid)
