@@ -170,6 +170,7 @@ test("what jobs bring along is text and nothing else, on every page and as narro
   });
   await world.runUntilIdle();
   const replay = new URLSearchParams({ type: "test.hostile", code: HOSTILE });
+  const page = await site.visit("", PHONE);
   for (const path of [
     "",
     "/jobs",
@@ -180,7 +181,7 @@ test("what jobs bring along is text and nothing else, on every page and as narro
     `/dead-letters/replay?${replay}`,
     "/types",
   ]) {
-    const page = await site.visit(path, PHONE);
+    await page.goto(`/dashboard${path}`);
     expect(await page.evaluate(() => (window as { __x?: number }).__x), path).toBeUndefined();
     expect(await page.locator("main :is(img, script, svg[onload], b b)").count(), path).toBe(0);
     expect(await overflowPixels(page), path).toBe(0);
