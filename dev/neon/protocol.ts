@@ -23,6 +23,9 @@ export interface Answer {
 /** The request is not one of this protocol. */
 export class ProtocolError extends Error {}
 
+/** The rows of an answer are more than Neon sends: https://neon.com/docs/changelog/2023-08-16. */
+export class AnswerTooLargeError extends Error {}
+
 /** The database could not be reached, so no statement was run. */
 export class ConnectError extends Error {}
 
@@ -101,6 +104,7 @@ export function encodeResults(work: Work, results: pg.QueryArrayResult[]): Answe
 export function encodeError(error: unknown): Answer {
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof ProtocolError) return { status: 400, body: { message } };
+  if (error instanceof AnswerTooLargeError) return { status: 507, body: { message } };
   const cause = error instanceof ConnectError ? error.cause : error;
   const fields = cause instanceof pg.DatabaseError ? cause : undefined;
   return {

@@ -1,8 +1,11 @@
 import { createHash } from "node:crypto";
 import pg from "pg";
-import { ConnectError, type Statement, type Work } from "./protocol.js";
+import { AnswerTooLargeError, ConnectError, type Statement, type Work } from "./protocol.js";
 
+const ANSWER_BYTES_MAX = 10 * 1024 * 1024;
 const CANCEL_REPEAT_MILLISECONDS = 100;
+/** The table has changed under a prepared statement, which fails in this session from now on. */
+const OUTDATED_PLAN = "0A000";
 
 /** Runs the work of requests, each with a database session that it shares with no other. */
 export interface Sessions {
@@ -34,20 +37,19 @@ export function openSessions(databaseUrl: string, options: SessionOptions): Sess
     async run(work, signal) {
       const client = await checkOut(pool);
       const stopCancelling = cancelOnAbort(signal, () => cancel(client.processID));
-      let succeeded = false;
+      let failure: unknown;
       try {
         signal.throwIfAborted();
-        const run = (statement: Statement) => runStatement(client, statement, options.keepsState);
-        const results = await (work.begin
-          ? runBatch(client, work, run, signal)
-          : runSingle(work, run));
-        succeeded = true;
-        return results;
+        const run = withinLimit((each) => runStatement(client, each, options.keepsState));
+        return await (work.begin ? runBatch(client, work, run, signal) : runSingle(work, run));
+      } catch (error) {
+        failure = error;
+        throw error;
       } finally {
         await stopCancelling();
         // A late cancellation must not hit the next request, so an aborted session is not used again.
-        // A session that failed may be lost.
-        const clean = !signal.aborted && (options.keepsState ? succeeded : await reset(client));
+        const clean =
+          !signal.aborted && (options.keepsState ? isUnharmed(failure) : await reset(client));
         client.release(!clean);
       }
     },
@@ -108,6 +110,17 @@ function cancelOnAbort(signal: AbortSignal, cancel: () => Promise<void>): () => 
 
 type RunStatement = (statement: Statement) => Promise<pg.QueryArrayResult>;
 
+/** Before the end of a batch, which it undoes. */
+function withinLimit(run: RunStatement): RunStatement {
+  let bytes = 0;
+  return async (statement) => {
+    const result = await run(statement);
+    for (const cell of result.rows.flat()) bytes += Buffer.byteLength(cell ?? "");
+    if (bytes <= ANSWER_BYTES_MAX) return result;
+    throw new AnswerTooLargeError(`response is too large (max is ${ANSWER_BYTES_MAX} bytes)`);
+  };
+}
+
 async function runSingle(work: Work, run: RunStatement): Promise<pg.QueryArrayResult[]> {
   const [statement] = work.statements;
   return statement ? [await run(statement)] : [];
@@ -153,8 +166,22 @@ function runStatement(
   return client.query(query);
 }
 
+/** Tells whether a session that keeps its state is as good as before: its statement was only refused. */
+function isUnharmed(failure: unknown): boolean {
+  if (failure === undefined) return true;
+  const refused = failure instanceof pg.DatabaseError && failure.severity === "ERROR";
+  return refused && failure.code !== OUTDATED_PLAN;
+}
+
+/** By text: as few as the application has statements, each run thousands of times. */
+const names = new Map<string, string>();
+
 /** Postgres cuts longer names. */
-const nameOf = (text: string): string => createHash("sha1").update(text).digest("hex");
+function nameOf(text: string): string {
+  const name = names.get(text) ?? createHash("sha1").update(text).digest("hex");
+  names.set(text, name);
+  return name;
+}
 
 // Refused inside a transaction that a statement left open, and then the session is closed.
 function reset(client: Session): Promise<boolean> {

@@ -162,6 +162,17 @@ describe("errors", () => {
     const query = `select '${"x".repeat(10 * 1024 * 1024)}'`;
     await expect(sql.query(query)).rejects.toThrow("HTTP status 413");
   });
+
+  test("an answer of more than 10 MiB is refused, and a batch that has it is undone", async () => {
+    const large = "select repeat('x', 1024 * 1024 + 1) from generate_series(1, 10)";
+    await expect(sql.query(large)).rejects.toThrow("HTTP status 507");
+    const half = "select repeat('x', 1024 * 1024 + 1) from generate_series(1, 5)";
+    const removal = sql.query("delete from things returning id");
+    await expect(sql.transaction([removal, sql.query(half), sql.query(half)])).rejects.toThrow(
+      "HTTP status 507",
+    );
+    expect((await sql.query("select id from things")).rows).toHaveLength(2);
+  });
 });
 
 describe("batches", () => {

@@ -1,6 +1,8 @@
 /** The databases that the tests of a worker hand on to each other. */
 
+import { neon } from "@neondatabase/serverless";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { configureEndpoint } from "../../src/storage/client.js";
 import { type TestDatabase, takeTestDatabase } from "../support/database.js";
 
 /** Does something to a database, gives it back, and takes the next one. */
@@ -49,6 +51,31 @@ describe("what the next test gets", () => {
   test("cannot be reached by what the test before has left running", async () => {
     const { before } = await handOn(({ pg }) => pg.query("select 1"));
     await expect(fetch(before.neon.endpoint, { method: "POST" })).rejects.toThrow("fetch failed");
+  });
+});
+
+describe("a session of the stand-in", () => {
+  /** The same statements on one session, as long as it is kept. */
+  async function oneSession() {
+    const database = await takeTestDatabase();
+    onTestFinished(() => database.release());
+    configureEndpoint(database.url, database.neon.endpoint);
+    return { database, sql: neon(database.url) };
+  }
+
+  test("is kept after a statement that was refused, since it has learned the catalogs", async () => {
+    const { sql } = await oneSession();
+    const before = await sql`select pg_backend_pid() as pid`;
+    await expect(sql`select 1 / 0`).rejects.toThrow("division by zero");
+    expect(await sql`select pg_backend_pid() as pid`).toEqual(before);
+  });
+
+  test("is not kept with a plan that its table has outgrown", async () => {
+    const { sql, database } = await oneSession();
+    await sql`select * from type_state`;
+    await database.pg.query("alter table type_state add column note text");
+    await expect(sql`select * from type_state`).rejects.toThrow("must not change result type");
+    expect(await sql`select * from type_state`).toEqual([]);
   });
 });
 

@@ -81,23 +81,6 @@ test("a batch is answered in its order, one job for each, with all that each ask
     expect(await world.job(id)).toMatchObject({ status: "completed" });
 });
 
-test.each([1, 100, 101, 500])(
-  "a batch of %i costs one round trip and a QStash call per 100",
-  async (count) => {
-    const before = world.qstash.counts();
-    world.database.neon.requests = 0;
-    const answer = await post(Array.from({ length: count }, (_, n) => jobOf(n)));
-    expect(answer.status).toBe(202);
-    expect(world.database.neon.requests).toBe(1);
-    const { publishRequests, batchRequests, messages } = world.qstash.counts();
-    expect(messages - before.messages).toBe(count);
-    expect(publishRequests - before.publishRequests).toBe(Math.ceil(count / 100));
-    expect(batchRequests - before.batchRequests).toBe(count === 1 ? 0 : Math.ceil(count / 100));
-    expect(new Set(idsOf(answer)).size).toBe(count);
-    for (const { messageId } of world.qstash.pending()) world.qstash.drop(messageId);
-  },
-);
-
 test.each([0, 501])("a batch of %i jobs is refused", async (count) => {
   const before = await countJobs();
   const answer = await post(Array.from({ length: count }, (_, n) => jobOf(n)));

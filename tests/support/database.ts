@@ -7,7 +7,7 @@ import { createDatabase, dropDatabase, withClient } from "../../dev/postgres/dat
 import { FINGERPRINT, TEMPLATE } from "./template.js";
 
 /** As many as Neon would open for us is more than tests need, and each has to learn the catalogs. */
-const SESSIONS_MAX = 20;
+const SESSIONS_MAX = 12;
 const COPY_ATTEMPTS = 5;
 /** Truncating also makes every session plan its statements anew. */
 const TRUNCATED_FROM_BYTES = 256 * 1024;
