@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { close, listen } from "../../dev/listen.js";
 import { DEV_SECRET } from "../../dev/stack.js";
 import { KEEPS_OPEN } from "../support/keeps-open.js";
@@ -79,18 +79,6 @@ test("an e-mail lands in the local mail sink", async () => {
   expect(await mails.text()).toContain("From a job.");
 });
 
-test("a job that waited for its time outlives a restart, although its message was in memory", async () => {
-  const payload = { url: `http://127.0.0.1:${ports.PORT}/api/health`, method: "GET" };
-  const jobId = await create({ type: "http_request", payload, delaySeconds: 3 });
-  await stop("SIGTERM");
-  await start();
-  // The type moves, so that nothing takes it for silent and probes it.
-  expect(await endOf(await create({ type: "http_request", payload }))).toMatchObject({
-    attempts: 1,
-  });
-  expect(await endOf(jobId)).toMatchObject({ status: "completed", attempts: 1 });
-});
-
 test("what a job file keeps open does not keep the registry's program from its end", async () => {
   const { stdout, code } = await runToEnd("dev/build/registry.ts", { NODE_OPTIONS: KEEPS_OPEN });
   expect([code, stdout]).toEqual([0, expect.stringContaining("registry.gen.ts")]);
@@ -104,14 +92,34 @@ test("every taken port is named with the variable that moves it", async () => {
   }
 });
 
-test("the demonstration runs unattended to its end and shows every kind of outcome", async () => {
-  const { stdout, stderr, code } = await runToEnd("dev/demo.ts", { NODE_OPTIONS: KEEPS_OPEN });
-  expect(code, stderr).toBe(0);
-  for (const scene of ["completed", "retried, then completed", "dead-lettered", "delayed by 4 s"]) {
-    expect(stdout).toContain(scene);
-  }
-  expect(stdout).toMatch(/deduplicated +completed +1 +the same job/);
-  expect(stdout).toMatch(/idempotent replay +completed +1 +the stored answer/);
+// Mostly they wait, so they do it together.
+describe.concurrent("in real time", () => {
+  test("a job that waited for its time outlives a restart, although its message was in memory", async () => {
+    const payload = { url: `http://127.0.0.1:${ports.PORT}/api/health`, method: "GET" };
+    const jobId = await create({ type: "http_request", payload, delaySeconds: 3 });
+    await stop("SIGTERM");
+    await start();
+    // The type moves, so that nothing takes it for silent and probes it.
+    expect(await endOf(await create({ type: "http_request", payload }))).toMatchObject({
+      attempts: 1,
+    });
+    expect(await endOf(jobId)).toMatchObject({ status: "completed", attempts: 1 });
+  });
+
+  test("the demonstration runs unattended to its end and shows every kind of outcome", async () => {
+    const { stdout, stderr, code } = await runToEnd("dev/demo.ts", { NODE_OPTIONS: KEEPS_OPEN });
+    expect(code, stderr).toBe(0);
+    for (const scene of [
+      "completed",
+      "retried, then completed",
+      "dead-lettered",
+      "delayed by 4 s",
+    ]) {
+      expect(stdout).toContain(scene);
+    }
+    expect(stdout).toMatch(/deduplicated +completed +1 +the same job/);
+    expect(stdout).toMatch(/idempotent replay +completed +1 +the stored answer/);
+  });
 });
 
 const api = (path: string, init: RequestInit = {}): Promise<Response> =>
