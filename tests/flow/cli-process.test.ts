@@ -92,10 +92,10 @@ test("a file is loaded by many requests at a time, without a warning", async () 
 test("SIGTERM ends a tail and a worker with success", async () => {
   await world.create("test.echo", "Bob");
   const tail = start("jobs", "tail");
+  const worker = start("work", "--types", "send_email", "--concurrency", "2");
   await vi.waitFor(() => expect(tail.output.stdout).toContain("test.echo"), { timeout: 30_000 });
   tail.child.kill("SIGTERM");
   expect(await tail.exited, tail.output.stderr).toBe(0);
-  const worker = start("work", "--types", "send_email", "--concurrency", "2");
   await vi.waitFor(() => expect(worker.output.stderr).toContain("Working"), { timeout: 30_000 });
   worker.child.kill("SIGTERM");
   expect(await worker.exited, worker.output.stderr).toBe(0);
