@@ -19,7 +19,8 @@ export default defineConfig({
     include: ["tests/{contract,e2e,flow,race,runtime,tidy,unit}/**/*.test.ts"],
     sequence: { sequencer: LongestFirst },
     // The default leaves a core idle. A third worker on two cores, for tests that wait, cost more
-    // (486 CPU s against 395 and 449): modules, compiled code, databases and sessions are its own.
+    // (486 CPU s against 395 and 449, on a machine that varies by a fifth): modules, compiled code,
+    // databases and sessions are its own.
     maxWorkers: availableParallelism(),
     // A worker keeps the modules that it has loaded, which are seconds of work for each.
     isolate: false,

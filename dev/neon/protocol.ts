@@ -23,7 +23,7 @@ export interface Answer {
 /** The request is not one of this protocol. */
 export class ProtocolError extends Error {}
 
-/** The rows of an answer are more than Neon sends: https://neon.com/docs/changelog/2023-08-16. */
+/** The rows of an answer are more than Neon sends, which says so with the same status and text. */
 export class AnswerTooLargeError extends Error {}
 
 /** The database could not be reached, so no statement was run. */

@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import pg from "pg";
 import { AnswerTooLargeError, ConnectError, type Statement, type Work } from "./protocol.js";
 
-const ANSWER_BYTES_MAX = 10 * 1024 * 1024;
+/** Neon's own, for the rows of all statements of a request. */
+const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 const CANCEL_REPEAT_MILLISECONDS = 100;
 /** The table has changed under a prepared statement, which fails in this session from now on. */
 const OUTDATED_PLAN = "0A000";

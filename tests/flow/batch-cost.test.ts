@@ -1,11 +1,10 @@
 /** What a batch costs, counted: round trips, calls of QStash, bytes that the database answers. */
 
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { scripted, succeed, TYPE } from "../support/flow-jobs.js";
 import { setUpFlow } from "../support/flow-world.js";
 
 const flow = setUpFlow();
-afterEach(() => void vi.unstubAllGlobals());
 
 /** Posts a batch of so many jobs, and gives their ids. */
 async function post(count: number): Promise<string[]> {

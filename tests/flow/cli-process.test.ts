@@ -59,6 +59,7 @@ function start(...argv: string[]): Running {
       stdio: ["pipe", "pipe", "pipe"],
     },
   );
+  onTestFinished(() => void child.kill("SIGKILL"));
   const output = { stdout: "", stderr: "" };
   child.stdout?.on("data", (chunk: Buffer) => {
     output.stdout += chunk.toString();

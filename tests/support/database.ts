@@ -6,7 +6,7 @@ import { openSessions, type Sessions } from "../../dev/neon/sessions.js";
 import { createDatabase, dropDatabase, withClient } from "../../dev/postgres/database.js";
 import { FINGERPRINT, TEMPLATE } from "./template.js";
 
-/** As many as Neon would open for us is more than tests need, and each has to learn the catalogs. */
+/** As many as Neon would open for us is more than tests need, and each has to learn the catalogs; 8 are too few. */
 const SESSIONS_MAX = 12;
 const COPY_ATTEMPTS = 5;
 /** Truncating also makes every session plan its statements anew. */

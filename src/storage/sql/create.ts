@@ -148,8 +148,9 @@ interface CreateRow extends WakeupRow {
 
 function toOutcome(rows: CreateRow[]): CreateOutcome {
   const [row] = rows;
-  if (!row?.response_json)
+  if (!row?.response_json) {
     throw new Error("the create batch gives at least one row, the first with the response");
+  }
   if (!row.same_request) return { kind: "key_reused" };
   const response = { status: row.response_status, body: row.response_json };
   if (!row.mine) return { kind: "replayed", ...response };
