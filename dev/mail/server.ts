@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { isDeepStrictEqual } from "node:util";
 import { close, listen } from "../listen.js";
-import { readBody } from "../read-body.js";
+import { readBytes } from "../read-bytes.js";
 import { type Mail, type MailError, type Message, parseMessage } from "./message.js";
 import { renderPage } from "./page.js";
 
@@ -94,7 +94,7 @@ async function route(request: IncomingMessage, response: ServerResponse, box: Bo
 }
 
 async function take(request: IncomingMessage, response: ServerResponse, box: Box): Promise<void> {
-  const body = await readBody(request, MAX_BODY_BYTES);
+  const body = await readBytes(request, MAX_BODY_BYTES);
   // This one comes from the network in front of Resend, so it is no JSON.
   if (!request.headers["user-agent"]) {
     response.writeHead(403, { "Content-Type": "text/plain" }).end("error code: 1010");
@@ -109,7 +109,7 @@ async function take(request: IncomingMessage, response: ServerResponse, box: Box
   if (body === undefined) {
     return sendError(response, 413, "validation_error", "The mail is larger than 40 MB.");
   }
-  const parsed = parseMessage(body);
+  const parsed = parseMessage(body.toString());
   if ("error" in parsed) return send(response, parsed.error.statusCode, parsed.error);
 
   const stored = store(parsed.message, request.headers["idempotency-key"]?.toString(), box);

@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from "node:http";
 import pg from "pg";
 import * as z from "zod";
 
@@ -56,7 +55,7 @@ const ERROR_FIELDS = [
 ] as const;
 
 /** Reads a request of the driver. */
-export function parseWork(headers: IncomingHttpHeaders, body: string): Work {
+export function parseWork(headers: Headers, body: string): Work {
   const json = parseJson(body);
   const batch = Batch.safeParse(json);
   if (batch.success) return { statements: batch.data.queries, begin: readBegin(headers) };
@@ -75,16 +74,16 @@ function parseJson(body: string): unknown {
   }
 }
 
-function readBegin(headers: IncomingHttpHeaders): string {
+function readBegin(headers: Headers): string {
   const modes: string[] = [];
-  const level = headers["neon-batch-isolation-level"];
-  if (level !== undefined) {
-    const isolation = ISOLATION_LEVELS[String(level)];
+  const level = headers.get("neon-batch-isolation-level");
+  if (level !== null) {
+    const isolation = ISOLATION_LEVELS[level];
     if (!isolation) throw new ProtocolError("invalid isolation level");
     modes.push(`ISOLATION LEVEL ${isolation}`);
   }
-  if (headers["neon-batch-read-only"] === "true") modes.push("READ ONLY");
-  if (headers["neon-batch-deferrable"] === "true") modes.push("DEFERRABLE");
+  if (headers.get("neon-batch-read-only") === "true") modes.push("READ ONLY");
+  if (headers.get("neon-batch-deferrable") === "true") modes.push("DEFERRABLE");
   return `BEGIN ${modes.join(", ")}`;
 }
 

@@ -1,11 +1,16 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import {
+  aborted,
+  createServiceServer,
+  type Service,
+  type ServiceAnswer,
+  type ServiceRequest,
+} from "../http-service.js";
 import { close, listen } from "../listen.js";
-import { readBody } from "../read-body.js";
 import { type ArmedFault, type Fault, FaultSwitch } from "./faults.js";
 import { type Answer, encodeError, encodeResults, parseWork, type Work } from "./protocol.js";
 import { openSessions, type Sessions } from "./sessions.js";
 
-const MAX_BODY_BYTES = 10 * 1024 * 1024;
+const BODY_BYTES_MAX = 10 * 1024 * 1024;
 const DEFAULT_MAX_CONNECTIONS = 40;
 
 /** A local endpoint that speaks the HTTP protocol of Neon's driver, in front of one database. */
@@ -13,6 +18,8 @@ export interface NeonStandIn {
   /** For `neonConfig.fetchEndpoint`. */
   endpoint: string;
   port: number;
+  /** What answers at the endpoint, for callers without a socket. */
+  service: Service;
   /** How many requests with statements came so far; a test may set it back. */
   requests: number;
   setFault(fault: Fault | null): ArmedFault;
@@ -34,12 +41,17 @@ export async function startNeon(options: {
   const sessions =
     options.sessions ?? openSessions(databaseUrl, { maxConnections, keepsState: false });
   const faults = new FaultSwitch();
-  const underWay = new Set<Promise<void>>();
-  const server = createServer((request, response) => {
-    const handled = handle(request, response, { sessions, faults, count: () => neon.requests++ });
-    underWay.add(handled);
-    void handled.finally(() => underWay.delete(handled));
-  });
+  const underWay = new Set<Promise<unknown>>();
+  const service: Service = {
+    bodyBytesMax: BODY_BYTES_MAX,
+    answer(request) {
+      const handled = handle(request, { sessions, faults, count: () => neon.requests++ });
+      underWay.add(handled);
+      void handled.finally(() => underWay.delete(handled));
+      return handled.then((answer) => answer && toText(answer));
+    },
+  };
+  const server = createServiceServer(service);
   // A client that reuses a connection just as we close it for idleness would see an error.
   server.keepAliveTimeout = 0;
 
@@ -51,6 +63,7 @@ export async function startNeon(options: {
   const neon: NeonStandIn = {
     endpoint: `http://127.0.0.1:${port}/sql`,
     port,
+    service,
     requests: 0,
     setFault: (fault) => faults.set(fault),
     async close() {
@@ -69,81 +82,56 @@ interface Context {
   count: () => void;
 }
 
-async function handle(
-  request: IncomingMessage,
-  response: ServerResponse,
-  context: Context,
-): Promise<void> {
-  if (request.method !== "POST" || request.url !== "/sql") {
-    return send(response, { status: 404, body: { message: "Only POST /sql is served here." } });
+async function handle(request: ServiceRequest, context: Context): Promise<Answer | undefined> {
+  if (request.method !== "POST" || request.target !== "/sql") {
+    return { status: 404, body: { message: "Only POST /sql is served here." } };
   }
-  const abort = new AbortController();
-  response.once("close", () => {
-    if (!response.writableFinished) abort.abort();
-  });
+  if (request.body === undefined) return tooLarge();
   try {
-    const body = await readBody(request, MAX_BODY_BYTES);
-    if (body === undefined) return send(response, tooLarge());
-    const work = parseWork(request.headers, body);
+    const work = parseWork(request.headers, request.body.toString());
     context.count();
-    await answer(work, response, abort.signal, context);
+    return await run(work, request.signal, context);
   } catch (error) {
-    send(response, encodeError(error));
+    return encodeError(error);
   }
 }
 
-async function answer(
+async function run(
   work: Work,
-  response: ServerResponse,
   signal: AbortSignal,
   { sessions, faults }: Context,
-): Promise<void> {
+): Promise<Answer | undefined> {
   const fault = faults.strike(work.statements);
-  if (fault?.action === "refuse") return hangUp(response);
+  if (fault?.action === "refuse") return undefined;
   if (fault?.action === "status") {
-    return send(response, {
+    return {
       status: fault.status,
       body: { message: `HTTP status ${fault.status}, as asked` },
-    });
+    };
   }
   if (fault?.action === "hang") {
     await Promise.race([fault.cleared, aborted(signal)]);
-    return hangUp(response);
+    return undefined;
   }
   if (fault?.action === "delay") await Promise.race([fault.until, aborted(signal)]);
 
-  const outcome = await sessions
+  const answer = await sessions
     .run(work, signal)
     .then((results) => encodeResults(work, results), encodeError);
-  if (fault?.action === "lose-answer") return hangUp(response);
-  send(response, outcome);
+  return fault?.action === "lose-answer" ? undefined : answer;
 }
 
-function send(response: ServerResponse, { status, body }: Answer): void {
-  const text = JSON.stringify(body);
-  // Node would send it in chunks otherwise, which are four writes instead of one.
-  const headers = {
-    "Content-Type": "application/json",
-    "Content-Length": Buffer.byteLength(text),
+function toText({ status, body }: Answer): ServiceAnswer {
+  return {
+    status,
+    headers: { "Content-Type": "application/json" },
+    text: JSON.stringify(body),
   };
-  // The client may be gone by now, and then nobody reads this.
-  response.writeHead(status, headers).end(text);
-}
-
-function hangUp(response: ServerResponse): void {
-  response.socket?.destroy();
 }
 
 function tooLarge(): Answer {
   return {
     status: 413,
-    body: { message: `request is too large (max is ${MAX_BODY_BYTES} bytes)` },
+    body: { message: `request is too large (max is ${BODY_BYTES_MAX} bytes)` },
   };
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  if (signal.aborted) resolve();
-  signal.addEventListener("abort", () => resolve(), { once: true });
-  return promise;
 }

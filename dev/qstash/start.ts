@@ -1,4 +1,5 @@
 import type { Server } from "node:http";
+import { createServiceServer, type Service } from "../http-service.js";
 import { close, listen } from "../listen.js";
 import { manualClock, runningClock } from "./clock.js";
 import { createDeliveryControls, type DeliveryControls } from "./control/delivery-controls.js";
@@ -6,7 +7,7 @@ import { createFaultControls, type FaultControls } from "./control/fault-control
 import { DeliveryLoop } from "./delivery/loop.js";
 import { runLive } from "./delivery/run-live.js";
 import { type Deliver, sendOverHttp } from "./delivery/send-over-http.js";
-import { createApiServer } from "./http/server.js";
+import { createApi } from "./http/server.js";
 import type { Quota } from "./state/plans.js";
 import { createState, defaultTenant, type State } from "./state/state.js";
 import type { StrictChecks } from "./wire/destination.js";
@@ -43,6 +44,8 @@ export interface QstashOptions {
 export interface Qstash extends DeliveryControls, FaultControls {
   readonly url: string;
   readonly port: number;
+  /** What answers at the URL, for callers without a socket. */
+  readonly service: Service;
   /** The first user's token; those of the other users are in `users`. */
   readonly token: string;
   keys(): { current: string; next: string };
@@ -57,7 +60,8 @@ export async function startQstash(options: QstashOptions = {}): Promise<Qstash> 
   const state = createStateFor(options, mode);
   const loop = new DeliveryLoop(state, options.deliver ?? sendOverHttp);
   const controls = { ...createDeliveryControls(state, loop), ...createFaultControls(state) };
-  const server = createApiServer({ state, controls });
+  const service = createApi({ state, controls });
+  const server = createServiceServer(service);
   const port = await listen(server, {
     port: options.port ?? 0,
     service: "the QStash stand-in",
@@ -67,6 +71,7 @@ export async function startQstash(options: QstashOptions = {}): Promise<Qstash> 
   return {
     url: `http://127.0.0.1:${port}`,
     port,
+    service,
     token: defaultTenant(state).token,
     keys: () => shownKeys(state, 0),
     users: () =>

@@ -40,7 +40,7 @@ let doneJobId: string;
 let middle: ListPosition;
 
 beforeAll(async () => {
-  database = await takeTestDatabase();
+  database = await takeTestDatabase({ fresh: true });
   client = await database.pg.connect();
   await client.query("set statement_timeout = 0");
   ({ doneJobId } = await fill(client, mixed(ROWS)));

@@ -14,7 +14,7 @@ const BROKEN = "Error connecting to database";
 let database: TestDatabase;
 
 beforeAll(async () => {
-  database = await takeTestDatabase();
+  database = await takeTestDatabase({ fresh: true });
   await database.pg.query("create table things (id int primary key, name text not null)");
 });
 beforeEach(async () => {

@@ -30,7 +30,7 @@ let database: TestDatabase;
 let shared: NeonStandIn;
 
 beforeAll(async () => {
-  database = await takeTestDatabase();
+  database = await takeTestDatabase({ fresh: true });
   shared = await startNeon({ databaseUrl: database.url });
   await database.pg.query("create table things (id int primary key, name text not null)");
 });

@@ -1,5 +1,5 @@
 import { neon } from "@neondatabase/serverless";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import * as z from "zod";
 import { defineJob, type Json } from "../../src/core/define-job.js";
 import { EnqueueRefusedError } from "../../src/engine/resolve-job.js";
@@ -132,6 +132,7 @@ describe("a job in the caller's own transaction", () => {
   const setUp = async () => {
     const world = await worldForTest({ jobs: [greet] });
     await world.database.pg.query("create table invoices (number int primary key)");
+    onTestFinished(async () => void (await world.database.pg.query("drop table invoices")));
     // The instance has told the driver where this database's endpoint is.
     const sql = neon(world.database.url);
     const { jobId, statement } = await world.instance.app

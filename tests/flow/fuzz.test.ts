@@ -35,7 +35,8 @@ let world: World;
 let known: Known;
 
 beforeAll(async () => {
-  world = await createWorld({ jobs, outboundFetch: async () => new Response("taken") });
+  const outboundFetch = async () => new Response("taken");
+  world = await createWorld({ jobs, outboundFetch, database: { fresh: true } });
   await countWrites();
   known = { jobIds: [], cursors: [], signingKey: world.qstash.keys().current };
   await seed();

@@ -18,7 +18,10 @@ beforeAll(async () => {
       begin raise 'refused, as the test asked'; end $$;
     create trigger gate before insert on jobs for each row execute function wait_at_gate()`);
 });
-afterAll(() => world.close());
+afterAll(async () => {
+  await world.database.pg.query("drop function wait_at_gate, refuse cascade");
+  await world.close();
+});
 afterEach(() => world.database.neon.setFault(null));
 
 const job = (n: Json): Json => ({ type: note.type, payload: { n } });

@@ -7,7 +7,7 @@ import { costOf } from "../support/sweep-plans.js";
 import { type SweepWorld, setUpSweeps } from "../support/sweep-world.js";
 import { KEYS } from "../support/world.js";
 
-const stage = setUpSweeps();
+const stage = setUpSweeps({ fresh: true });
 const echo = defineJob({ type: "test.echo", payload: z.unknown(), run: () => null });
 const failing = defineJob({
   type: "test.failing",

@@ -30,7 +30,10 @@ beforeAll(async () => {
        begin raise 'refused, as the test asked'; end $$`,
   );
 });
-afterAll(() => world.close());
+afterAll(async () => {
+  await world.database.pg.query("drop function refuse cascade");
+  await world.close();
+});
 afterEach(async () => {
   await world.runUntilIdle();
   await world.database.pg.query("truncate jobs, job_events, job_effects, job_attempts, type_state");

@@ -9,7 +9,7 @@ import { DEPLOYMENT_SCENARIOS } from "../support/runbook-deployment.js";
 import { JOB_SCENARIOS } from "../support/runbook-jobs.js";
 import { OUTAGE_SCENARIOS } from "../support/runbook-outages.js";
 
-const flow = setUpFlow();
+const flow = setUpFlow({ fresh: true });
 const entries = await readEntries("runbook.md");
 const scenarios = {
   ...JOB_SCENARIOS,

@@ -63,7 +63,8 @@ test("a sweep makes at most 100 jobs of one schedule, and counts a long gap only
 });
 
 test("after a restore the slots since the backup are planned anew as other jobs, at most one interval back", async () => {
-  const world = await worldForTest({ jobs: [report], env: { SWEEP_INTERVAL_SECONDS: "60" } });
+  const env = { SWEEP_INTERVAL_SECONDS: "60" };
+  const world = await worldForTest({ jobs: [report], env, database: { fresh: true } });
   await advanceIntoHour(world, 10);
   await schedule(world, { cron: "* * * * *", timeZone: "UTC" });
   const restore = await world.database.backUp();

@@ -14,7 +14,7 @@ import {
 import { costOf, knownType } from "../support/sweep-plans.js";
 import { type SweepWorld, setUpSweeps } from "../support/sweep-world.js";
 
-const stage = setUpSweeps();
+const stage = setUpSweeps({ fresh: true });
 
 /** Sweeps once, and counts the requests that left the instance. */
 async function counted(world: SweepWorld): Promise<{ report: SweepReport; requests: number }> {

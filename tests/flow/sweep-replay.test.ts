@@ -3,7 +3,7 @@ import { insertWaiting, loseMessages, messagesOf, sweepType, TYPE } from "../sup
 import { type SweepWorld, setUpSweeps } from "../support/sweep-world.js";
 import { KEYS } from "../support/world.js";
 
-const stage = setUpSweeps();
+const stage = setUpSweeps({ fresh: true });
 
 interface DeadJobs {
   count: number;

@@ -19,7 +19,7 @@ import {
 } from "../support/race-jobs.js";
 import { claimFor, newTake } from "../support/store.js";
 
-const race = setUpRace();
+const race = setUpRace({ fresh: true });
 const SKIP_LOCKED = "for update skip locked";
 const DONE = { kind: "done", result: 1, trace: null } as const;
 

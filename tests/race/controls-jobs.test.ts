@@ -21,7 +21,7 @@ import { answeredJobs, createCall, send } from "../support/race-requests.js";
 import { pauseBefore } from "../support/race-session.js";
 import { claimFor, newTake } from "../support/store.js";
 
-const race = setUpRace();
+const race = setUpRace({ fresh: true });
 const KEY = { dedupeKey: "invoice:1" };
 const BULK = { publishMax: 10, unpublishedTypes: [] };
 const RETENTION = { finishedDays: 14, deadLetterDays: 14 };

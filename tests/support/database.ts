@@ -46,10 +46,20 @@ interface Kept {
  */
 const idle: Kept[] = [];
 
+export interface TestDatabaseOptions {
+  /**
+   * Made for these tests, and gone after them: they count pages, of which dead rows have some, or
+   * change more than rows, and the sessions of the database that they would spoil know much by now.
+   */
+  fresh?: boolean;
+}
+
 /** Takes a database without a row, with a Neon stand-in in front of it. */
-export async function takeTestDatabase(): Promise<TestDatabase> {
+export async function takeTestDatabase({
+  fresh = false,
+}: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const adminUrl = inject("postgresAdminUrl");
-  const kept = idle.pop() ?? (await makeDatabase(adminUrl));
+  const kept = (fresh ? undefined : idle.pop()) ?? (await makeDatabase(adminUrl));
   const { name, url, pool, sessions } = kept;
   const neon = await startNeon({ databaseUrl: url, sessions });
   const backups: string[] = [];
@@ -77,7 +87,7 @@ export async function takeTestDatabase(): Promise<TestDatabase> {
     },
     async release() {
       await neon.close();
-      if (backups.length === 0 && (await makeAsNew(pool))) {
+      if (!fresh && backups.length === 0 && (await makeAsNew(pool))) {
         idle.push(kept);
         return;
       }

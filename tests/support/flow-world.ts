@@ -5,7 +5,7 @@ import type { DeliveryResult } from "../../dev/qstash/start.js";
 import { compose } from "../../src/compose.js";
 import { readConfig } from "../../src/config.js";
 import type { JobDefinition } from "../../src/core/define-job.js";
-import { emptyTables } from "./database.js";
+import { emptyTables, type TestDatabaseOptions } from "./database.js";
 import { heldToDocument } from "./documented.js";
 import { faultyPorts } from "./faulty.js";
 import { trackCalls } from "./flow-calls.js";
@@ -42,14 +42,14 @@ export interface Flow extends Omit<World, "instance" | "newInstance" | "close"> 
 }
 
 /** Makes the world before the tests of a file; after each test nothing of it is left but time. */
-export function setUpFlow(): Flow {
+export function setUpFlow(database: TestDatabaseOptions = {}): Flow {
   const shared: { world?: World; instances: FlowInstance[] } = { instances: [] };
   const theWorld = (): World => {
     if (!shared.world) throw new Error("the world is made before the tests");
     return shared.world;
   };
   beforeAll(async () => {
-    shared.world = await createWorld({ jobs: [] });
+    shared.world = await createWorld({ jobs: [], database });
   });
   beforeEach(() => setClocks(theWorld()));
   afterEach(() => cleanUp(theWorld(), shared.instances));

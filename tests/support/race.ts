@@ -2,7 +2,12 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
 import type { Store } from "../../src/core/ports.js";
-import { emptyTables, type TestDatabase, takeTestDatabase } from "./database.js";
+import {
+  emptyTables,
+  type TestDatabase,
+  type TestDatabaseOptions,
+  takeTestDatabase,
+} from "./database.js";
 import { type Edit, type OpenTransaction, openTransaction, storeOn } from "./race-session.js";
 import { storeOver } from "./store.js";
 
@@ -71,14 +76,14 @@ export interface Race {
 }
 
 /** Makes the database before the tests of a file, and empties it before each of them. */
-export function setUpRace(): Race {
+export function setUpRace(options: TestDatabaseOptions = {}): Race {
   let database: TestDatabase;
   let store: Store;
   let direct: Store;
   const cleanUp: (() => Promise<void>)[] = [];
 
   beforeAll(async () => {
-    database = await takeTestDatabase();
+    database = await takeTestDatabase(options);
     store = storeOver(database);
     direct = storeOn(database.pg);
   });

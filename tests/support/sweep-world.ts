@@ -7,8 +7,14 @@ import { compose } from "../../src/compose.js";
 import { readConfig } from "../../src/config.js";
 import type { JobDefinition } from "../../src/core/define-job.js";
 import type { SweepReport } from "../../src/engine/begin-sweep.js";
-import { emptyTables, type TestDatabase, takeTestDatabase } from "./database.js";
+import {
+  emptyTables,
+  type TestDatabase,
+  type TestDatabaseOptions,
+  takeTestDatabase,
+} from "./database.js";
 import { faultyPorts } from "./faulty.js";
+import { mountInProcess } from "./in-process.js";
 import { virtualTimers } from "./timers.js";
 import { CRON_SECRET, type Instance, KEYS, PUBLIC_URL } from "./world.js";
 
@@ -46,24 +52,33 @@ export interface SweepStage {
 }
 
 /** Makes the database before the tests of a file, and empties it for each of them. */
-export function setUpSweeps(): SweepStage {
+export function setUpSweeps(options: TestDatabaseOptions = {}): SweepStage {
   let database: TestDatabase;
-  const running: Qstash[] = [];
+  let unmountNeon: () => void;
+  const stops: (() => Promise<void>)[] = [];
   beforeAll(async () => {
-    database = await takeTestDatabase();
+    database = await takeTestDatabase(options);
+    unmountNeon = mountInProcess(database.neon.endpoint, database.neon.service);
   });
   afterEach(async () => {
     database.neon.setFault(null);
-    for (const qstash of running.splice(0)) await qstash.close();
+    for (const stop of stops.splice(0)) await stop();
   });
-  afterAll(() => database.release());
+  afterAll(async () => {
+    unmountNeon();
+    await database.release();
+  });
   return {
     async start(options) {
       await emptyTables(database.pg);
       // Not only emptied: these tests count pages, and dead rows have some.
       await database.pg.query("update clock.offset_by set value = '0'; truncate jobs");
       const world = await startWorld(database, options);
-      running.push(world.qstash);
+      const unmount = mountInProcess(world.qstash.url, world.qstash.service);
+      stops.push(async () => {
+        unmount();
+        await world.qstash.close();
+      });
       return world;
     },
   };

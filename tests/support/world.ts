@@ -8,9 +8,10 @@ import { type Environment, readConfig } from "../../src/config.js";
 import type { JobDefinition, Registry } from "../../src/core/define-job.js";
 import type { Job, Json } from "../../src/core/job.js";
 import { parseJson } from "../../src/core/parse-json.js";
-import { type TestDatabase, takeTestDatabase } from "./database.js";
+import { type TestDatabase, type TestDatabaseOptions, takeTestDatabase } from "./database.js";
 import { heldToDocument } from "./documented.js";
 import { type FaultyPorts, faultyPorts, InstanceDiedError } from "./faulty.js";
+import { mountInProcess } from "./in-process.js";
 import { type VirtualTimers, virtualTimers } from "./timers.js";
 
 export const PUBLIC_URL = "http://antrean.test";
@@ -36,6 +37,7 @@ export interface WorldOptions {
   /** More environment variables. */
   env?: Record<string, string>;
   outboundFetch?: typeof fetch;
+  database?: TestDatabaseOptions;
 }
 
 /** What a request to the API looks like to a test. */
@@ -78,7 +80,7 @@ export interface World {
 
 /** Builds a world; whoever builds it ends it with `close`. */
 export async function createWorld(options: WorldOptions): Promise<World> {
-  const database = await takeTestDatabase();
+  const database = await takeTestDatabase(options.database);
   const logs: Record<string, unknown>[] = [];
   const undocumented = new Set<string>();
   const qstash = await startQstash({
@@ -90,6 +92,10 @@ export async function createWorld(options: WorldOptions): Promise<World> {
     await database.advance(milliseconds / 1000);
     qstash.advance(milliseconds);
   };
+  const unmount = [
+    mountInProcess(database.neon.endpoint, database.neon.service),
+    mountInProcess(qstash.url, qstash.service),
+  ];
   const instances: Instance[] = [];
   const start = instanceStarter(environment(database, qstash, options), options, moveClocks, {
     logs,
@@ -126,6 +132,7 @@ export async function createWorld(options: WorldOptions): Promise<World> {
       });
     },
     async close() {
+      for (const each of unmount) each();
       await qstash.close();
       await database.release();
       expect([...undocumented]).toEqual([]);

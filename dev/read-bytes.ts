@@ -1,10 +1,10 @@
 import type { IncomingMessage } from "node:http";
 
-/** Reads a whole request body as text; undefined when it is larger than allowed. */
-export async function readBody(
+/** Reads a whole request body; undefined when it is larger than allowed. */
+export async function readBytes(
   request: IncomingMessage,
   maxBytes: number,
-): Promise<string | undefined> {
+): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
   // What is too much is read all the same, though not kept: a client that is still sending would
@@ -13,5 +13,5 @@ export async function readBody(
     sizeBytes += chunk.length;
     if (sizeBytes <= maxBytes) chunks.push(chunk);
   }
-  return sizeBytes <= maxBytes ? Buffer.concat(chunks).toString("utf8") : undefined;
+  return sizeBytes <= maxBytes ? Buffer.concat(chunks) : undefined;
 }
