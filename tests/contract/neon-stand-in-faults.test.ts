@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { startNeon } from "../../dev/neon/server.js";
 import { startPostgres } from "../../dev/postgres/embedded.js";
 import { type TestDatabase, takeTestDatabase } from "../support/database.js";
+import { mountInProcess } from "../support/in-process.js";
 
 const CONNECTION_STRING = "postgres://nobody:secret@nowhere.invalid/nothing";
 const sql = neon(CONNECTION_STRING);
@@ -36,112 +37,131 @@ function rename(name: string, signal?: AbortSignal): Promise<unknown> {
   return sql.query("update things set name = $1 where id = 1", [name], options).then();
 }
 
-describe("faults", () => {
-  test("a refused request runs nothing and breaks the connection", async () => {
-    database.neon.setFault({ action: "refuse" });
-    await expect(rename("refused")).rejects.toThrow(BROKEN);
-    expect(await nameOf(1)).toBe("one");
+/** Tests of the tier flow go the second way, and have to see the same. */
+const WAYS = [
+  { way: "over a socket", mount: () => () => {} },
+  {
+    way: "in this process",
+    mount: () => mountInProcess(database.neon.endpoint, database.neon.service),
+  },
+];
+
+describe.each(WAYS)("$way", ({ mount }) => {
+  let unmount: () => void;
+  beforeEach(() => {
+    unmount = mount();
+  });
+  afterEach(() => unmount());
+
+  describe("faults", () => {
+    test("a refused request runs nothing and breaks the connection", async () => {
+      database.neon.setFault({ action: "refuse" });
+      await expect(rename("refused")).rejects.toThrow(BROKEN);
+      expect(await nameOf(1)).toBe("one");
+    });
+
+    test.each([500, 503] as const)("a request answered with %d runs nothing", async (status) => {
+      database.neon.setFault({ action: "status", status });
+      await expect(rename("unavailable")).rejects.toThrow(`HTTP status ${status}`);
+      expect(await nameOf(1)).toBe("one");
+    });
+
+    test("a lost answer leaves what was asked for committed, and hides an error too", async () => {
+      database.neon.setFault({ action: "lose-answer" });
+      await expect(rename("committed")).rejects.toThrow(BROKEN);
+      await expect(sql.transaction([sql`delete from things where id = 2`])).rejects.toThrow(BROKEN);
+      await expect(sql`insert into things values (1, 'again')`.then()).rejects.toThrow(BROKEN);
+      expect([await nameOf(1), await nameOf(2)]).toEqual(["committed", undefined]);
+    });
+
+    test("a hanging request runs nothing, and its client can give up", async () => {
+      const { struck } = database.neon.setFault({ action: "hang" });
+      const client = new AbortController();
+      const renamed = rename("never", client.signal);
+      await struck;
+      client.abort();
+      await expect(renamed).rejects.toThrow("abort");
+      expect(await nameOf(1)).toBe("one");
+    });
+
+    test("a hanging request is cut when the fault is cleared, and runs nothing", async () => {
+      const { struck } = database.neon.setFault({ action: "hang" });
+      const renamed = rename("never");
+      await struck;
+      database.neon.setFault(null);
+      await expect(renamed).rejects.toThrow(BROKEN);
+      expect(await nameOf(1)).toBe("one");
+    });
+
+    test("a delayed request runs when it is released, and not before", async () => {
+      const release = Promise.withResolvers<void>();
+      const { struck } = database.neon.setFault({ action: "delay", until: release.promise });
+      const renamed = rename("late");
+      await struck;
+      expect(await nameOf(1)).toBe("one");
+      release.resolve();
+      await renamed;
+      expect(await nameOf(1)).toBe("late");
+    });
+
+    test("a fault for the n-th request spares those before and after it", async () => {
+      database.neon.setFault({ action: "status", status: 503, nth: 2 });
+      await rename("first");
+      await expect(rename("second")).rejects.toThrow("503");
+      await rename("third");
+      expect(await nameOf(1)).toBe("third");
+    });
+
+    test("a fault for some statements spares the others and counts only its own", async () => {
+      const matching = (text: string) => text.startsWith("update");
+      database.neon.setFault({ action: "refuse", nth: 2, matching });
+      await sql`select 1`;
+      await rename("first");
+      await sql`select 1`;
+      await expect(
+        sql.transaction([sql`select 1`, sql`update things set name = ''`]),
+      ).rejects.toThrow(BROKEN);
+      expect(await nameOf(1)).toBe("first");
+    });
   });
 
-  test.each([500, 503] as const)("a request answered with %d runs nothing", async (status) => {
-    database.neon.setFault({ action: "status", status });
-    await expect(rename("unavailable")).rejects.toThrow(`HTTP status ${status}`);
-    expect(await nameOf(1)).toBe("one");
-  });
+  describe("aborts", () => {
+    test("an aborted request stops waiting for its lock and changes nothing", async () => {
+      const holder = await database.pg.connect();
+      await holder.query("begin; update things set name = 'held' where id = 1");
+      const client = new AbortController();
+      const renamed = rename("aborted", client.signal);
+      await database.lockWaiters(1);
+      client.abort();
+      await expect(renamed).rejects.toThrow("abort");
+      await database.lockWaiters(0);
+      await holder.query("commit");
+      holder.release();
+      expect(await nameOf(1)).toBe("held");
+    });
 
-  test("a lost answer leaves what was asked for committed, and hides an error too", async () => {
-    database.neon.setFault({ action: "lose-answer" });
-    await expect(rename("committed")).rejects.toThrow(BROKEN);
-    await expect(sql.transaction([sql`delete from things where id = 2`])).rejects.toThrow(BROKEN);
-    await expect(sql`insert into things values (1, 'again')`.then()).rejects.toThrow(BROKEN);
-    expect([await nameOf(1), await nameOf(2)]).toEqual(["committed", undefined]);
-  });
-
-  test("a hanging request runs nothing, and its client can give up", async () => {
-    const { struck } = database.neon.setFault({ action: "hang" });
-    const client = new AbortController();
-    const renamed = rename("never", client.signal);
-    await struck;
-    client.abort();
-    await expect(renamed).rejects.toThrow("abort");
-    expect(await nameOf(1)).toBe("one");
-  });
-
-  test("a hanging request is cut when the fault is cleared, and runs nothing", async () => {
-    const { struck } = database.neon.setFault({ action: "hang" });
-    const renamed = rename("never");
-    await struck;
-    database.neon.setFault(null);
-    await expect(renamed).rejects.toThrow(BROKEN);
-    expect(await nameOf(1)).toBe("one");
-  });
-
-  test("a delayed request runs when it is released, and not before", async () => {
-    const release = Promise.withResolvers<void>();
-    const { struck } = database.neon.setFault({ action: "delay", until: release.promise });
-    const renamed = rename("late");
-    await struck;
-    expect(await nameOf(1)).toBe("one");
-    release.resolve();
-    await renamed;
-    expect(await nameOf(1)).toBe("late");
-  });
-
-  test("a fault for the n-th request spares those before and after it", async () => {
-    database.neon.setFault({ action: "status", status: 503, nth: 2 });
-    await rename("first");
-    await expect(rename("second")).rejects.toThrow("503");
-    await rename("third");
-    expect(await nameOf(1)).toBe("third");
-  });
-
-  test("a fault for some statements spares the others and counts only its own", async () => {
-    const matching = (text: string) => text.startsWith("update");
-    database.neon.setFault({ action: "refuse", nth: 2, matching });
-    await sql`select 1`;
-    await rename("first");
-    await sql`select 1`;
-    await expect(
-      sql.transaction([sql`select 1`, sql`update things set name = ''`]),
-    ).rejects.toThrow(BROKEN);
-    expect(await nameOf(1)).toBe("first");
+    test("an aborted batch gives back the locks that it holds already", async () => {
+      const holder = await database.pg.connect();
+      await holder.query("begin; update things set name = 'held' where id = 1");
+      const client = new AbortController();
+      const batch = sql.transaction(
+        [sql`update things set name = 'batch' where id = 2`, sql`update things set name = 'batch'`],
+        { fetchOptions: { signal: client.signal } },
+      );
+      const failed = expect(batch).rejects.toThrow("abort");
+      await database.lockWaiters(1);
+      client.abort();
+      await failed;
+      // Would wait for ever if the batch still had the row.
+      await holder.query("update things set name = 'free' where id = 2");
+      await holder.query("commit");
+      holder.release();
+      expect(await nameOf(2)).toBe("free");
+    });
   });
 });
 
-describe("aborts", () => {
-  test("an aborted request stops waiting for its lock and changes nothing", async () => {
-    const holder = await database.pg.connect();
-    await holder.query("begin; update things set name = 'held' where id = 1");
-    const client = new AbortController();
-    const renamed = rename("aborted", client.signal);
-    await database.lockWaiters(1);
-    client.abort();
-    await expect(renamed).rejects.toThrow("abort");
-    await database.lockWaiters(0);
-    await holder.query("commit");
-    holder.release();
-    expect(await nameOf(1)).toBe("held");
-  });
-
-  test("an aborted batch gives back the locks that it holds already", async () => {
-    const holder = await database.pg.connect();
-    await holder.query("begin; update things set name = 'held' where id = 1");
-    const client = new AbortController();
-    const batch = sql.transaction(
-      [sql`update things set name = 'batch' where id = 2`, sql`update things set name = 'batch'`],
-      { fetchOptions: { signal: client.signal } },
-    );
-    const failed = expect(batch).rejects.toThrow("abort");
-    await database.lockWaiters(1);
-    client.abort();
-    await failed;
-    // Would wait for ever if the batch still had the row.
-    await holder.query("update things set name = 'free' where id = 2");
-    await holder.query("commit");
-    holder.release();
-    expect(await nameOf(2)).toBe("free");
-  });
-
+describe("a stand-in of its own", () => {
   test("a request aborted before a session is free for it is never run", async () => {
     const standIn = await startNeon({ databaseUrl: database.url, maxConnections: 1 });
     neonConfig.fetchEndpoint = standIn.endpoint;
