@@ -5,6 +5,8 @@ import { AnswerTooLargeError, ConnectError, type Statement, type Work } from "./
 /** Neon's own, for the rows of all statements of a request. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 const CANCEL_REPEAT_MILLISECONDS = 100;
+/** Otherwise Postgres plans the first five runs of a statement for their values, each anew. */
+export const PLANNED_ONCE = "-c plan_cache_mode=force_generic_plan";
 /** The table has changed under a prepared statement, which fails in this session from now on. */
 const OUTDATED_PLAN = "0A000";
 
@@ -63,10 +65,7 @@ export function openSessions(databaseUrl: string, options: SessionOptions): Sess
 type Session = pg.PoolClient & { processID: number };
 
 function openPool(databaseUrl: string, max: number, keepsState: boolean): pg.Pool {
-  // Otherwise Postgres plans the first five runs of a statement for their values, each anew.
-  const options = keepsState
-    ? { options: "-c plan_cache_mode=force_generic_plan", idleTimeoutMillis: 0 }
-    : {};
+  const options = keepsState ? { options: PLANNED_ONCE, idleTimeoutMillis: 0 } : {};
   const pool = new pg.Pool({ connectionString: databaseUrl, max, ...options });
   // The pool drops an idle session whose server went away; unheard, the event would end the process.
   pool.on("error", () => {});
@@ -177,8 +176,8 @@ function isUnharmed(failure: unknown): boolean {
 /** By text: as few as the application has statements, each run thousands of times. */
 const names = new Map<string, string>();
 
-/** Postgres cuts longer names. */
-function nameOf(text: string): string {
+/** Names a statement by its text, in as many characters as Postgres takes. */
+export function nameOf(text: string): string {
   const name = names.get(text) ?? createHash("sha1").update(text).digest("hex");
   names.set(text, name);
   return name;

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { expect, inject } from "vitest";
 import { type NeonStandIn, startNeon } from "../../dev/neon/server.js";
-import { openSessions, type Sessions } from "../../dev/neon/sessions.js";
+import { openSessions, PLANNED_ONCE, type Sessions } from "../../dev/neon/sessions.js";
 import { createDatabase, dropDatabase, withClient } from "../../dev/postgres/database.js";
 import { FINGERPRINT, TEMPLATE } from "./template.js";
 
@@ -103,7 +103,7 @@ async function makeDatabase(adminUrl: string): Promise<Kept> {
   const name = `${inject("databasePrefix")}${randomUUID().replaceAll("-", "")}`;
   const url = await copyDatabase(adminUrl, TEMPLATE, name);
   // The application's limit is for its statements; tests also make thousands of jobs in one.
-  const options = "-c statement_timeout=60s";
+  const options = `-c statement_timeout=60s ${PLANNED_ONCE}`;
   const pool = new pg.Pool({ connectionString: url, options, idleTimeoutMillis: 0 });
   // A test may terminate sessions, whether they are idle or in use.
   pool.on("error", () => {});
@@ -122,13 +122,21 @@ async function makeAsNew(pool: pg.Pool): Promise<boolean> {
   return true;
 }
 
+/** What DISCARD ALL does, but that it would also forget what the session has planned. */
+const RESET = `close all; set session authorization default; reset all; unlisten *;
+  select pg_advisory_unlock_all(); discard temp; discard sequences`;
+
 /** Takes back what sessions have set and locked; false if one is still in use, or in a transaction. */
 async function resetSessions(pool: pg.Pool): Promise<boolean> {
   if (pool.idleCount < pool.totalCount) return false;
   const clients = await Promise.all(Array.from({ length: pool.totalCount }, () => pool.connect()));
-  const resets = await Promise.allSettled(clients.map((client) => client.query("discard all")));
-  for (const client of clients) client.release();
-  return resets.every(({ status }) => status === "fulfilled");
+  try {
+    if (clients.some((client) => client.getTransactionStatus() !== "I")) return false;
+    const resets = await Promise.allSettled(clients.map((client) => client.query(RESET)));
+    return resets.every(({ status }) => status === "fulfilled");
+  } finally {
+    for (const client of clients) client.release();
+  }
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import type { SQL } from "drizzle-orm";
 import type pg from "pg";
+import { nameOf } from "../../dev/neon/sessions.js";
 import type { Store } from "../../src/core/ports.js";
 import type { Database } from "../../src/storage/client.js";
 import { pgRefusalOf, StatementRefusedError } from "../../src/storage/pg-error.js";
@@ -41,7 +42,9 @@ export function storeOn(client: pg.ClientBase | pg.Pool, edits: Edit[] = []): St
     try {
       const ownEdits = edits.filter((edit) => text.startsWith(`/* ${edit.statement} */`));
       for (const { pause } of ownEdits) await pause?.();
-      return (await client.query(edited(text, ownEdits), params)).rows;
+      const sent = edited(text, ownEdits);
+      // Named, it is planned once for each session.
+      return (await client.query({ name: nameOf(sent), text: sent, values: params })).rows;
     } catch (error) {
       const refusal = pgRefusalOf(error);
       throw refusal ? new StatementRefusedError(refusal, { cause: error }) : error;
