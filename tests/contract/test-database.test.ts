@@ -1,9 +1,10 @@
 /** The databases that the tests of a worker hand on to each other. */
 
 import { neon } from "@neondatabase/serverless";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, inject, onTestFinished, test } from "vitest";
 import { configureEndpoint } from "../../src/storage/client.js";
 import { type TestDatabase, takeTestDatabase } from "../support/database.js";
+import { FINGERPRINT } from "../support/template.js";
 
 /** Does something to a database, gives it back, and takes the next one. */
 async function handOn(use: (database: TestDatabase) => Promise<unknown>) {
@@ -48,6 +49,17 @@ describe("what the next test gets", () => {
     }
   });
 
+  test("has tables as empty when they had grown big, which are truncated", async () => {
+    const { next, isSame } = await handOn(({ pg }) =>
+      pg.query(
+        "insert into type_state (job_type) select repeat('a', 90) || n from generate_series(1, 4000) n",
+      ),
+    );
+    expect(isSame).toBe(true);
+    const { rows } = await next.pg.query("select pg_relation_size('type_state')::int as bytes");
+    expect(rows).toEqual([{ bytes: 0 }]);
+  });
+
   test("cannot be reached by what the test before has left running", async () => {
     const { before } = await handOn(({ pg }) => pg.query("select 1"));
     await expect(fetch(before.neon.endpoint, { method: "POST" })).rejects.toThrow("fetch failed");
@@ -79,7 +91,7 @@ describe("a session of the stand-in", () => {
   });
 });
 
-describe("a database is not handed on", () => {
+describe("the fingerprint of a database", () => {
   test.each([
     ["a table is new", "create table things (id int)"],
     ["an index is gone", "drop index alerts_open"],
@@ -95,6 +107,24 @@ describe("a database is not handed on", () => {
       "the clock is another",
       "create or replace function clock.now() returns timestamptz language sql return pg_catalog.now()",
     ],
+    ["no migration is recorded", "delete from antrean_migrations"],
+  ])("is another when %s", async (_, sql) => {
+    const database = await takeTestDatabase();
+    onTestFinished(() => database.release());
+    const client = await database.pg.connect();
+    onTestFinished(() => client.release());
+    const fingerprint = async () => (await client.query(FINGERPRINT)).rows[0].fingerprint;
+    await client.query("begin");
+    onTestFinished(async () => void (await client.query("rollback")));
+    expect(await fingerprint()).toBe(inject("templateFingerprint"));
+    await client.query(sql);
+    expect(await fingerprint()).not.toBe(inject("templateFingerprint"));
+  });
+});
+
+describe("a database is not handed on", () => {
+  test.each([
+    ["a table is new", "create table things (id int)"],
     [
       "the planner knows how many rows there were",
       "insert into type_state (job_type) values ('a'); analyze type_state; delete from pg_statistic",
@@ -103,10 +133,17 @@ describe("a database is not handed on", () => {
       "the planner knows what the rows were",
       "insert into type_state (job_type) values ('a'); analyze type_state; truncate type_state",
     ],
-    ["no migration is recorded", "delete from antrean_migrations"],
   ])("in which %s", async (_, sql) => {
     const { isSame } = await handOn(({ pg }) => pg.query(sql));
     expect(isSame).toBe(false);
+  });
+
+  test("that was made for its tests alone", async () => {
+    const before = await takeTestDatabase({ fresh: true });
+    await before.release();
+    const next = await takeTestDatabase();
+    onTestFinished(() => next.release());
+    expect(next.url).not.toBe(before.url);
   });
 
   test("whose settings are others", async () => {
