@@ -25,9 +25,12 @@ export interface Service {
   readonly bodyBytesMax: number;
   /** Node's own bound if absent. */
   readonly headerBytesMax?: number;
-  /** Never rejects; without an answer the connection is broken. */
+  /** Without an answer the connection is broken. */
   answer(request: ServiceRequest): Promise<ServiceAnswer | undefined>;
 }
+
+/** Answers with these have no body, whatever the text. */
+export const NO_BODY = [204, 304];
 
 /** Makes the server of a service; it does not listen yet. */
 export function createServiceServer(service: Service): Server {
@@ -43,9 +46,13 @@ export function createServiceServer(service: Service): Server {
     } catch {
       return; // The client went away while it was still sending.
     }
-    const answer = await service.answer({ ...readHead(incoming), body, signal: gone.signal });
-    if (answer) send(outgoing, answer);
-    else outgoing.destroy();
+    try {
+      const answer = await service.answer({ ...readHead(incoming), body, signal: gone.signal });
+      if (answer) return send(outgoing, answer);
+    } catch (error) {
+      console.error("A stand-in failed at a request:", error);
+    }
+    outgoing.destroy();
   });
 }
 
@@ -64,15 +71,7 @@ function readHead(incoming: IncomingMessage): Omit<ServiceRequest, "body" | "sig
 
 function send(outgoing: ServerResponse, { status, headers, text }: ServiceAnswer): void {
   // Node would send it in chunks otherwise, which are four writes instead of one.
-  const length = { "Content-Length": Buffer.byteLength(text) };
+  const length = NO_BODY.includes(status) ? {} : { "Content-Length": Buffer.byteLength(text) };
   // The client may be gone by now, and then nobody reads this.
   outgoing.writeHead(status, { ...headers, ...length }).end(text);
-}
-
-/** Resolves when the signal aborts. */
-export function aborted(signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  if (signal.aborted) resolve();
-  signal.addEventListener("abort", () => resolve(), { once: true });
-  return promise;
 }

@@ -1,5 +1,5 @@
+import { aborted } from "../aborted.js";
 import {
-  aborted,
   createServiceServer,
   type Service,
   type ServiceAnswer,

@@ -5,7 +5,10 @@ import { AnswerTooLargeError, ConnectError, type Statement, type Work } from "./
 /** Neon's own, for the rows of all statements of a request. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 const CANCEL_REPEAT_MILLISECONDS = 100;
-/** Otherwise Postgres plans the first five runs of a statement for their values, each anew. */
+/**
+ * For sessions that name their statements: otherwise Postgres plans the first five runs for their
+ * values, each anew. Neon names none and plans every run for its values.
+ */
 export const PLANNED_ONCE = "-c plan_cache_mode=force_generic_plan";
 /** The table has changed under a prepared statement, which fails in this session from now on. */
 const OUTDATED_PLAN = "0A000";

@@ -38,6 +38,37 @@ test("a call to a mounted origin needs no server: the request arrives and the an
   expect(asked.mock.lastCall?.[0].headers.get("x-name")).toBe("1");
 });
 
+test("a call is refused as over a socket, and never throws at once", async () => {
+  const asked = mount(taken);
+  await expect(fetch(ORIGIN, { method: "GET", body: "no" })).rejects.toThrow(TypeError);
+  await expect(fetch(ORIGIN, { method: "TRACE" })).rejects.toThrow(TypeError);
+  await expect(fetch("/relative")).rejects.toThrow(TypeError);
+  expect(asked).not.toHaveBeenCalled();
+  await fetch(ORIGIN, { method: "post", body: "text" });
+  expect(asked.mock.lastCall?.[0].method).toBe("POST");
+  expect(asked.mock.lastCall?.[0].headers.get("content-type")).toBe("text/plain;charset=UTF-8");
+});
+
+test.each([204, 304])(
+  "an answer with status %d has no body, whatever the service gave",
+  async (status) => {
+    mount(async () => ({ status, text: "unseen" }));
+    const response = await fetch(ORIGIN);
+    expect([response.status, await response.text()]).toEqual([status, ""]);
+  },
+);
+
+test("calls one after the other leave timers their turn", async () => {
+  mount(taken);
+  let isOver = false;
+  setTimeout(() => {
+    isOver = true;
+  });
+  let calls = 0;
+  while (!isOver && calls++ < 100_000) await fetch(ORIGIN);
+  expect(isOver).toBe(true);
+});
+
 test("the service is not given a body that is larger than it takes", async () => {
   const asked = mount(taken);
   await fetch(ORIGIN, { method: "POST", body: "1234" });

@@ -151,7 +151,7 @@ describe("the clock of a test database", () => {
   let database: TestDatabase;
 
   beforeEach(async () => {
-    database = await takeTestDatabase();
+    database = await takeTestDatabase({ fresh: true });
     return () => database.release();
   });
 

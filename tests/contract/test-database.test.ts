@@ -28,11 +28,13 @@ describe("what the next test gets", () => {
     expect(rows).toEqual([{ isNow: true, rows: 0 }]);
   });
 
-  test("has no setting, temporary table or lock of the sessions before", async () => {
+  test("has no setting, role, temporary table, lock, cursor or subscription of the sessions before", async () => {
     const { next, isSame } = await handOn(async ({ pg }) => {
       const client = await pg.connect();
       await client.query("set search_path = pg_catalog; select pg_advisory_lock(1)");
       await client.query("create temporary table jobs (id int)");
+      await client.query("declare kept cursor with hold for select 1");
+      await client.query("listen news; set role pg_monitor");
       client.release();
     });
     expect(isSame).toBe(true);
@@ -43,9 +45,12 @@ describe("what the next test gets", () => {
     for (const client of clients) {
       const { rows } = await client.query(`select current_setting('search_path') as path,
         to_regclass('pg_temp.jobs') as jobs,
-        (select count(*)::int from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()) as locks`);
+        (select count(*)::int from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()) as locks,
+        (select count(*)::int from pg_cursors where is_holdable) as cursors,
+        (select count(*)::int from pg_listening_channels()) as channels, current_user as role`);
       client.release();
-      expect(rows).toEqual([{ path: "public, clock, pg_catalog", jobs: null, locks: 0 }]);
+      const none = { jobs: null, locks: 0, cursors: 0, channels: 0 };
+      expect(rows).toEqual([{ path: "public, clock, pg_catalog", ...none, role: "postgres" }]);
     }
   });
 

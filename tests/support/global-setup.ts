@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { dropDatabase, withClient } from "../../dev/postgres/database.js";
 import { startPostgres } from "../../dev/postgres/embedded.js";
-import { buildTemplate, TEMPLATE } from "./template.js";
+import { buildTemplate, TEMPLATE, type Template } from "./template.js";
 
 /** Linux's file system in memory; a container may give it 64 MB, which is not enough. */
 const MEMORY_FOLDER = "/dev/shm";
@@ -17,22 +17,25 @@ declare module "vitest" {
     /** Names of test databases of this run begin so. */
     databasePrefix: string;
     templateFingerprint: string;
+    /** Of the template; a test may have made others. */
+    applicationTables: string[];
   }
 }
 
 interface Postgres {
   url: string;
   databasePrefix: string;
-  templateFingerprint: string;
+  template: Template;
   stop(): Promise<void>;
 }
 
 /** Starts the one PostgreSQL of a test run, and stops it when the tests have ended. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const { url, databasePrefix, templateFingerprint, stop } = await start();
+  const { url, databasePrefix, template, stop } = await start();
   project.provide("postgresAdminUrl", url);
   project.provide("databasePrefix", databasePrefix);
-  project.provide("templateFingerprint", templateFingerprint);
+  project.provide("templateFingerprint", template.fingerprint);
+  project.provide("applicationTables", template.tables);
   return stop;
 }
 
@@ -42,7 +45,7 @@ async function start(): Promise<Postgres> {
     ? borrow(process.env.TEST_POSTGRES_URL, databasePrefix)
     : await startOwn();
   try {
-    return { url, databasePrefix, templateFingerprint: await buildTemplate(url), stop };
+    return { url, databasePrefix, template: await buildTemplate(url), stop };
   } catch (error) {
     await stop();
     throw error;

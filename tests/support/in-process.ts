@@ -1,12 +1,13 @@
 /**
  * Calls from this process to a stand-in of this process, without a socket.
  *
- * Two programs would talk over one; in tests of the tier flow both ends are one program, and the
- * socket was a sixth of their work. Drivers, requests and answers are the same. What only a socket
- * shows is asked in the tiers contract, race, runtime and e2e, whose calls go over one.
+ * Two programs would talk over one; in tests that build a world both ends are one program, and the
+ * socket was a sixth of their work. What only a socket shows (what Node adds to a request, how it
+ * bounds heads, broken transfers) is asked in the tiers contract, race and runtime.
  */
 
-import type { Service, ServiceAnswer } from "../../dev/http-service.js";
+import { setImmediate } from "node:timers/promises";
+import { NO_BODY, type Service, type ServiceAnswer } from "../../dev/http-service.js";
 
 interface Mounted {
   service: Service;
@@ -18,12 +19,14 @@ interface Mounted {
 const mounted = new Map<string, Mounted>();
 
 const overSockets = globalThis.fetch;
-globalThis.fetch = (input, init) => {
-  const url = typeof input === "string" || input instanceof URL ? new URL(input) : undefined;
-  const at = url && mounted.get(url.origin);
-  const { body } = init ?? {};
+/** Only for what drivers send, an address and a text; anything else goes over a socket. */
+globalThis.fetch = async (input, init = {}) => {
+  const at = input instanceof Request ? undefined : mounted.get(new URL(input).origin);
+  const { body } = init;
   if (!at || !(body === undefined || typeof body === "string")) return overSockets(input, init);
-  return call(at, `${url.pathname}${url.search}`, body, init ?? {});
+  // As strict as over a socket, and with the same headers by default.
+  const request = new Request(input, { ...init, signal: null });
+  return call(at, request, body, init.signal ?? undefined);
 };
 
 /** Lets calls to the origin of this URL go without a socket; what it gives breaks those under way. */
@@ -39,38 +42,41 @@ export function mountInProcess(url: string, service: Service): () => void {
 
 async function call(
   { service, calls }: Mounted,
-  target: string,
-  body: string | undefined,
-  { method = "GET", headers, signal }: RequestInit,
+  { method, url, headers }: Request,
+  body = "",
+  caller?: AbortSignal,
 ): Promise<Response> {
-  signal?.throwIfAborted();
+  caller?.throwIfAborted();
   const gone = new AbortController();
   const broken = Promise.withResolvers<never>();
   gone.signal.addEventListener("abort", () => broken.reject(gone.signal.reason));
-  const giveUp = () => gone.abort(signal?.reason);
-  signal?.addEventListener("abort", giveUp);
+  const giveUp = () => gone.abort(caller?.reason);
+  caller?.addEventListener("abort", giveUp);
   calls.add(gone);
   try {
-    const bytes = Buffer.from(body ?? "");
+    const bytes = Buffer.from(body);
     const answering = service.answer({
       method,
-      target,
-      headers: new Headers(headers),
+      target: url.slice(new URL(url).origin.length),
+      headers,
       body: bytes.length > service.bodyBytesMax ? undefined : bytes,
       callerIp: "127.0.0.1",
       signal: gone.signal,
     });
-    return toResponse(await Promise.race([answering, broken.promise]));
+    const answer = await Promise.race([answering, broken.promise]);
+    // Timers have their turn between calls, as they have while a socket is waited for.
+    await Promise.race([setImmediate(), broken.promise]);
+    return toResponse(answer);
   } finally {
     calls.delete(gone);
-    signal?.removeEventListener("abort", giveUp);
+    caller?.removeEventListener("abort", giveUp);
   }
 }
 
 function toResponse(answer: ServiceAnswer | undefined): Response {
   if (!answer) throw connectionError();
   const { status, headers, text } = answer;
-  return new Response(text === "" ? null : text, { status, headers });
+  return new Response(NO_BODY.includes(status) ? null : text, { status, headers });
 }
 
 /** As `fetch` reports a connection that broke. */

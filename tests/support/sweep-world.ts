@@ -54,7 +54,7 @@ export interface SweepStage {
 /** Makes the database before the tests of a file, and empties it for each of them. */
 export function setUpSweeps(options: TestDatabaseOptions = {}): SweepStage {
   let database: TestDatabase;
-  let unmountNeon: () => void;
+  let unmountNeon = () => {};
   const stops: (() => Promise<void>)[] = [];
   beforeAll(async () => {
     database = await takeTestDatabase(options);

@@ -35,23 +35,35 @@ export const FINGERPRINT = `select md5(concat_ws(' ',
    from antrean_migrations as migrations)
 )) as fingerprint`;
 
+const TABLES = `select quote_ident(tablename) as name from pg_tables
+  where schemaname = 'public' and tablename <> 'antrean_migrations'`;
+
 const CLOCK = new URL("clock.sql", import.meta.url);
 
-/** Makes the template anew: the test clock, then the schema of the migrations. Gives its fingerprint. */
-export async function buildTemplate(adminUrl: string): Promise<string> {
+/** What tests know of the template. */
+export interface Template {
+  fingerprint: string;
+  /** Tables that tests fill, quoted. */
+  tables: string[];
+}
+
+/** Makes the template anew: the test clock, then the schema of the migrations. */
+export async function buildTemplate(adminUrl: string): Promise<Template> {
   await dropDatabase(adminUrl, TEMPLATE);
   const url = await createDatabase(adminUrl, TEMPLATE);
   // The clock comes first: PostgreSQL decides when a table is made which now() a default means.
   await withClient(url, async (client) => client.query(await readFile(CLOCK, "utf8")));
   await applyMigrations(url);
-  const { rows } = await withClient(url, (client) =>
-    client.query<{ fingerprint: string }>(FINGERPRINT),
-  );
+  const template = await withClient(url, async (client) => {
+    const { rows } = await client.query<{ fingerprint: string }>(FINGERPRINT);
+    const { rows: tables } = await client.query<{ name: string }>(TABLES);
+    return { fingerprint: rows[0]?.fingerprint ?? "", tables: tables.map(({ name }) => name) };
+  });
   // A database cannot be copied while someone is connected to it, so from here on nobody may.
   await withClient(adminUrl, (client) =>
     client.query(`ALTER DATABASE ${TEMPLATE} ALLOW_CONNECTIONS false`),
   );
-  return rows[0]?.fingerprint ?? "";
+  return template;
 }
 
 /** By the production migrator, over the production driver. */

@@ -1,9 +1,5 @@
-import {
-  aborted,
-  type Service,
-  type ServiceAnswer,
-  type ServiceRequest,
-} from "../../http-service.js";
+import { aborted } from "../../aborted.js";
+import type { Service, ServiceAnswer, ServiceRequest } from "../../http-service.js";
 import type { State } from "../state/state.js";
 import type { Tenant } from "../state/tenant.js";
 import { ApiError } from "../wire/api-error.js";
