@@ -1,9 +1,9 @@
 /**
  * Calls from this process to a stand-in of this process, without a socket.
  *
- * Two programs would talk over one; in tests that build a world both ends are one program, and the
- * socket was a sixth of their work. What only a socket shows (what Node adds to a request, how it
- * bounds heads, broken transfers) is asked in the tiers contract, race and runtime.
+ * Two programs would talk over one; in tests of the tiers flow, race and e2e both ends are one
+ * program, and the socket was a sixth of their work. What only a socket shows (what Node adds to a
+ * request, how it bounds heads, broken transfers) is asked in the tiers contract and runtime.
  */
 
 import { setImmediate } from "node:timers/promises";

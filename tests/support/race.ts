@@ -8,6 +8,7 @@ import {
   type TestDatabaseOptions,
   takeTestDatabase,
 } from "./database.js";
+import { mountInProcess } from "./in-process.js";
 import { type Edit, type OpenTransaction, openTransaction, storeOn } from "./race-session.js";
 import { storeOver } from "./store.js";
 
@@ -80,10 +81,12 @@ export function setUpRace(options: TestDatabaseOptions = {}): Race {
   let database: TestDatabase;
   let store: Store;
   let direct: Store;
+  let unmount = () => {};
   const cleanUp: (() => Promise<void>)[] = [];
 
   beforeAll(async () => {
     database = await takeTestDatabase(options);
+    unmount = mountInProcess(database.neon.endpoint, database.neon.service);
     store = storeOver(database);
     direct = storeOn(database.pg);
   });
@@ -92,7 +95,10 @@ export function setUpRace(options: TestDatabaseOptions = {}): Race {
     database.neon.setFault(null);
     for (const each of cleanUp.splice(0)) await each();
   });
-  afterAll(() => database.release());
+  afterAll(async () => {
+    unmount();
+    await database.release();
+  });
 
   const begin = async (edits: Edit[] = []) => {
     const transaction = await openTransaction(database.pg, edits);
