@@ -78,7 +78,7 @@ function readBegin(headers: Headers): string {
   const modes: string[] = [];
   const level = headers.get("neon-batch-isolation-level");
   if (level !== null) {
-    const isolation = ISOLATION_LEVELS[level];
+    const isolation = Object.hasOwn(ISOLATION_LEVELS, level) && ISOLATION_LEVELS[level];
     if (!isolation) throw new ProtocolError("invalid isolation level");
     modes.push(`ISOLATION LEVEL ${isolation}`);
   }

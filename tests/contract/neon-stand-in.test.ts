@@ -201,6 +201,18 @@ describe("batches", () => {
   });
 });
 
+test.each(["Sloppy", "constructor"])("isolation level %s is refused", async (level) => {
+  const response = await fetch(shared.endpoint, {
+    method: "POST",
+    headers: { "Neon-Batch-Isolation-Level": level },
+    body: JSON.stringify({ queries: [{ query: "select 1" }] }),
+  });
+  expect([response.status, await response.json()]).toMatchObject([
+    400,
+    { message: "invalid isolation level" },
+  ]);
+});
+
 describe("sessions", () => {
   test("no setting, temporary table or advisory lock outlives a request", async () => {
     await withStandIn({ maxConnections: 1 }, async () => {
