@@ -24,7 +24,7 @@ export default defineConfig({
     maxWorkers: availableParallelism(),
     // A worker keeps the modules that it has loaded, which are seconds of work for each.
     isolate: false,
-    // Node's default young generation is collected so often that it costs 6 % of a run.
+    // Node's young generation begins small, and is then collected so often that it costs 6 % of a run.
     execArgv: ["--min-semi-space-size=16", "--max-semi-space-size=16"],
     // Bounds for a machine that is busy with other things; nothing waits for them.
     testTimeout: 90_000,

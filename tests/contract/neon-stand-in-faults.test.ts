@@ -37,7 +37,7 @@ function rename(name: string, signal?: AbortSignal): Promise<unknown> {
   return sql.query("update things set name = $1 where id = 1", [name], options).then();
 }
 
-/** Tests of the tier flow go the second way, and have to see the same. */
+/** Most tests go the second way, and have to see the same. */
 const WAYS = [
   { way: "over a socket", mount: () => () => {} },
   {

@@ -144,11 +144,14 @@ describe("a database is not handed on", () => {
   });
 
   test("that was made for its tests alone", async () => {
-    const before = await takeTestDatabase({ fresh: true });
-    await before.release();
+    const warm = await takeTestDatabase();
+    await warm.release();
+    const fresh = await takeTestDatabase({ fresh: true });
+    expect(fresh.url).not.toBe(warm.url);
+    await fresh.release();
     const next = await takeTestDatabase();
     onTestFinished(() => next.release());
-    expect(next.url).not.toBe(before.url);
+    expect(next.url).toBe(warm.url);
   });
 
   test("whose settings are others", async () => {

@@ -195,7 +195,7 @@ describe("access", () => {
 
 test("neither a roll-up nor a scrape reads the history", async () => {
   const world = await start();
-  await insertEnded(world, 10_000, 1);
+  await insertEnded(world, 30_000, 1);
   await rolledUp(world);
   await world.query("vacuum analyze jobs, job_attempts, job_stats");
   await insertEnded(world, 10);

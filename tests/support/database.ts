@@ -145,7 +145,7 @@ async function resetSessions(pool: pg.Pool): Promise<boolean> {
  * Empties the tables of the schema; migrations and the clock stay.
  *
  * Deletes what is small: truncating makes new files for every table and index, which took 60 ms of
- * each test, and deleting 2. What grew big is truncated, or its dead rows would slow the next tests.
+ * each test, and deleting 0.6. What grew big is truncated, or its dead rows would slow the next tests.
  */
 export async function emptyTables(pool: pg.Pool): Promise<void> {
   const tables = inject("applicationTables");
